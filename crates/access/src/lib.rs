@@ -1,0 +1,1 @@
+//! Ways to find bytes: mini-transactions, slotted pages, space, B+tree

@@ -1,0 +1,1 @@
+//! Bytes at rest: files, memory, and a simulated disk that crashes

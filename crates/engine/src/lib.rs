@@ -1,0 +1,1 @@
+//! An embedded transactional store with many concurrent writers

@@ -1,0 +1,1 @@
+//! Pages in memory: the non-blocking buffer manager

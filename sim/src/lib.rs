@@ -1,0 +1,1 @@
+//! The whole engine on a simulated disk: crashes, faults, histories

@@ -1,0 +1,1 @@
+//! Checks that the house keeps its own rules
