@@ -1,1 +1,16 @@
-//! Bytes at rest: files, memory, and a simulated disk that crashes
+//! Bytes at rest: files, memory, and a simulated disk that crashes.
+//!
+//! One trait for a database directory, [`Disk`], one for an open file, [`DiskFile`], and three
+//! disks behind them: [`MemoryDisk`] for databases that need not last, and two that do.
+//! What a crash may take is told once, in the header of `disk.rs`; the README has the map.
+
+#![forbid(unsafe_code)]
+
+mod disk;
+mod error;
+mod memory;
+mod names;
+
+pub use disk::{Disk, DiskFile, DiskLock, OpenMode};
+pub use error::{DiskError, DiskErrorKind, DiskOperation};
+pub use memory::MemoryDisk;
