@@ -10,7 +10,9 @@ mod disk;
 mod error;
 mod memory;
 mod names;
+mod sim;
 
 pub use disk::{Disk, DiskFile, DiskLock, OpenMode};
 pub use error::{DiskError, DiskErrorKind, DiskOperation};
 pub use memory::MemoryDisk;
+pub use sim::{CrashStyle, Fault, FaultError, FaultOn, FaultRepeat, SimDisk, SimIo, SimOptions};
