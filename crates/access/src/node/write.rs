@@ -1,0 +1,274 @@
+//! Changing a node. Called by [`PageAction::apply`](crate::action::PageAction::apply) only.
+//!
+//! Each change checks everything it depends on before it touches the page: an error leaves the page
+//! as it was. The errors are reasons for [`Corrupt`](crate::action::Corrupt); in forward work
+//! the tree has looked first, so they mean damage.
+
+use longshore_base::page::{self, header};
+use longshore_base::{PageId, PageType};
+use longshore_pool::PageMut;
+
+use super::image::{ImageEntry, NodeImage};
+use super::layout::{
+    FENCE_WORD, FOSTER_WORD, FenceLens, HEADER_BYTES, RECORD_HEADER, RecordHeader, RowFlags,
+    SHAPE_WORD, SLOT_WORD, SPARE_WORD, Shape, Slot, WORD, head_of, words,
+};
+use super::read::{NodeRef, value_at};
+use super::room::{Room, record_bytes};
+use super::verify::is_ascending;
+
+/// Why a change cannot be made.
+pub(crate) type Reason = &'static str;
+
+/// A node under an exclusive latch.
+pub(crate) struct NodeMut<'m, 'p> {
+    page: &'m mut PageMut<'p>,
+}
+
+impl<'m, 'p> NodeMut<'m, 'p> {
+    /// A page that must be a node already.
+    pub fn new(page: &'m mut PageMut<'p>) -> Result<NodeMut<'m, 'p>, Reason> {
+        if page.as_ref().page_type() != Some(PageType::Node) {
+            return Err("it is not a node");
+        }
+        Ok(NodeMut { page })
+    }
+
+    /// Makes the page a node with the content of `image`, whatever it was before.
+    pub fn format(
+        page: &'m mut PageMut<'p>,
+        id: PageId,
+        image: &NodeImage<'_>,
+    ) -> Result<(), Reason> {
+        NodeMut { page }.rebuild(id, image)
+    }
+
+    /// The node as a reader sees it.
+    pub fn node(&self) -> NodeRef<'_> {
+        NodeRef::new(self.page.as_ref())
+    }
+
+    /// Inserts a row before slot `position`, where [`NodeRef::find`] did not find its key.
+    pub fn insert(
+        &mut self,
+        position: usize,
+        key: &[u8],
+        flags: RowFlags,
+        value: &[u8],
+    ) -> Result<(), Reason> {
+        match self.node().room_for_insert(key.len(), value.len()) {
+            Room::Fits => {}
+            Room::Compact => self.compact()?,
+            Room::Split => return Err("the row does not fit"),
+        }
+        self.insert_into_gap(position, key, flags, value);
+        Ok(())
+    }
+
+    /// Gives the row in `slot` other flags and another value.
+    pub fn update(&mut self, slot: usize, flags: RowFlags, value: &[u8]) -> Result<(), Reason> {
+        let node = self.node();
+        let room = node.room_for_update(slot, value.len());
+        let old_words = node.stored_words(slot);
+        let word = node.slot(slot);
+        let new_words = words(record_bytes(word.stored_len(), value.len()));
+        if new_words <= old_words {
+            let mut shape = node.shape;
+            shape.garbage += (old_words - new_words) as u16;
+            self.page.set_word(SHAPE_WORD, shape.to_word());
+            self.put_value(word, flags, value);
+            return Ok(());
+        }
+        if room == Room::Split {
+            return Err("the new value does not fit");
+        }
+        let key = node.key(slot);
+        self.remove(slot);
+        if room == Room::Compact {
+            self.compact()?;
+        }
+        self.insert_into_gap(slot, &key, flags, value);
+        Ok(())
+    }
+
+    /// Sets the flags of the row in `slot`.
+    pub fn set_flags(&mut self, slot: usize, flags: RowFlags) {
+        let node = self.node();
+        let word = node.slot(slot);
+        let header = RecordHeader {
+            flags,
+            ..node.record_header(word)
+        };
+        self.page
+            .set_word(word.record_at() / WORD, header.to_word());
+    }
+
+    /// Takes the row in `slot` out; its words become garbage.
+    pub fn remove(&mut self, slot: usize) {
+        let node = self.node();
+        let mut shape = node.shape;
+        shape.garbage += node.stored_words(slot) as u16;
+        shape.count -= 1;
+        let after = (SLOT_WORD + slot + 1) * WORD;
+        let len = (shape.count as usize - slot) * WORD;
+        self.page.copy_within(after, len, after - WORD);
+        self.page.set_word(SHAPE_WORD, shape.to_word());
+    }
+
+    /// Drops the rows from `slot` on, whose first key is `key`; `foster` has them.
+    pub fn split_off(&mut self, slot: usize, key: &[u8], foster: PageId) -> Result<(), Reason> {
+        let image = self.node().image_left_of(slot, key, foster);
+        self.rebuild(self.page.as_ref().page_id(), &image.as_image())
+    }
+
+    /// Sets the foster child; the upper fence stays.
+    pub fn set_foster(&mut self, foster: PageId) {
+        self.page.set_word(FOSTER_WORD, foster.get());
+    }
+
+    /// Takes in the whole content of the right neighbour.
+    pub fn absorb(&mut self, right: &NodeImage<'_>) -> Result<(), Reason> {
+        let left = self.node().image();
+        let left = left.as_image();
+        let mut merged = super::ImageBuf::new(left.store, left.level, left.low, right.upper)
+            .with_foster(right.foster);
+        merged.push_image(&left);
+        merged.push_image(right);
+        self.rebuild(self.page.as_ref().page_id(), &merged.as_image())
+    }
+
+    /// Writes the node anew without garbage.
+    fn compact(&mut self) -> Result<(), Reason> {
+        let image = self.node().image();
+        self.rebuild(self.page.as_ref().page_id(), &image.as_image())
+    }
+
+    fn rebuild(&mut self, id: PageId, image: &NodeImage<'_>) -> Result<(), Reason> {
+        let fences = image.fence_lens();
+        check_image(self.page.as_ref().len(), fences, image)?;
+        let page = &mut *self.page;
+        page.set_u8(header::FORMAT, page::FORMAT_VERSION);
+        page.set_u8(header::TYPE, PageType::Node as u8);
+        page.set_u16(header::TYPE + 1, 0);
+        page.set_u64(header::ID, id.get());
+        page.set_u32(header::STORE, image.store.get());
+        page.set_u32(header::STORE + 4, 0);
+        page.set_word(FOSTER_WORD, image.foster.get());
+        page.set_word(FENCE_WORD, fences.to_word());
+        page.set_word(SPARE_WORD, 0);
+
+        let (low_at, upper_at) = {
+            let node = NodeRef::new(page.as_ref());
+            (node.low_at(), node.upper_at())
+        };
+        page.copy_in(low_at, image.low);
+        page.copy_in(upper_at, image.upper.unwrap_or_default());
+
+        let low_suffix = &image.low[fences.prefix as usize..];
+        let mut heap = upper_at;
+        for (index, entry) in image.entries().enumerate() {
+            let is_low = index == 0 && entry.suffix == low_suffix;
+            let stored = if is_low { &[] } else { entry.suffix };
+            heap -= record_bytes(stored.len(), entry.value.len());
+            let len = if is_low {
+                Slot::IS_LOW
+            } else {
+                stored.len() as u16
+            };
+            let slot = Slot::new(heap / WORD, len, head_of(entry.suffix));
+            page.set_word(SLOT_WORD + index, slot.0);
+            page.copy_in(slot.record_at() + RECORD_HEADER, stored);
+            put_value(page, slot, entry.flags, entry.value);
+        }
+        let shape = Shape {
+            level: image.level,
+            unbounded: image.upper.is_none(),
+            count: image.count() as u16,
+            heap_start: (heap / WORD) as u16,
+            garbage: 0,
+        };
+        page.set_word(SHAPE_WORD, shape.to_word());
+        Ok(())
+    }
+
+    /// Writes a row for which slot and record have room between slots and heap.
+    fn insert_into_gap(&mut self, position: usize, key: &[u8], flags: RowFlags, value: &[u8]) {
+        let node = self.node();
+        let mut shape = node.shape;
+        let suffix = &key[node.fences.prefix as usize..];
+        let is_low = position == 0
+            && suffix.len() == (node.fences.low - node.fences.prefix) as usize
+            && node
+                .page
+                .compare(node.low_at(), node.fences.low as usize, key)
+                .is_eq();
+        let stored = if is_low { &[] } else { suffix };
+        let heap = shape.heap_start as usize * WORD - record_bytes(stored.len(), value.len());
+        let count = shape.count as usize;
+        assert!(
+            heap >= (SLOT_WORD + count + 1) * WORD,
+            "node N3: a record would overlap the slots"
+        );
+
+        let at = (SLOT_WORD + position) * WORD;
+        self.page
+            .copy_within(at, (count - position) * WORD, at + WORD);
+        let len = if is_low {
+            Slot::IS_LOW
+        } else {
+            stored.len() as u16
+        };
+        let slot = Slot::new(heap / WORD, len, head_of(suffix));
+        self.page.set_word(SLOT_WORD + position, slot.0);
+        self.page.copy_in(slot.record_at() + RECORD_HEADER, stored);
+        self.put_value(slot, flags, value);
+        shape.count += 1;
+        shape.heap_start = (heap / WORD) as u16;
+        self.page.set_word(SHAPE_WORD, shape.to_word());
+    }
+
+    fn put_value(&mut self, slot: Slot, flags: RowFlags, value: &[u8]) {
+        put_value(self.page, slot, flags, value);
+    }
+}
+
+fn put_value(page: &mut PageMut<'_>, slot: Slot, flags: RowFlags, value: &[u8]) {
+    let header = RecordHeader {
+        flags,
+        value_len: value.len() as u16,
+    };
+    page.set_word(slot.record_at() / WORD, header.to_word());
+    page.copy_in(value_at(slot), value);
+}
+
+/// Checks that `image` is the content of a sound node that fits into a page of `page_bytes`.
+fn check_image(page_bytes: usize, fences: FenceLens, image: &NodeImage<'_>) -> Result<(), Reason> {
+    if image.upper.is_some_and(|upper| upper <= image.low) {
+        return Err("its fences are out of order");
+    }
+    if image.level > 0 && image.count() == 0 {
+        return Err("it would be a branch without children");
+    }
+    let low_suffix = &image.low[fences.prefix as usize..];
+    let mut bytes = HEADER_BYTES + fences.bytes();
+    for (index, entry) in image.entries().enumerate() {
+        let is_low = index == 0 && entry.suffix == low_suffix;
+        let stored_len = if is_low { 0 } else { entry.suffix.len() };
+        bytes += WORD + record_bytes(stored_len, entry.value.len());
+        if image.level > 0 && entry.value.len() != WORD {
+            return Err("a branch entry is not a page id");
+        }
+        if image.level > 0 && index == 0 && !is_low {
+            return Err("a branch does not start at its low fence");
+        }
+    }
+    if bytes > page_bytes {
+        return Err("its content does not fit into the page");
+    }
+    let suffixes = image.entries().map(|entry: ImageEntry<'_>| entry.suffix);
+    let upper_suffix = image.upper.map(|upper| &upper[fences.prefix as usize..]);
+    if !is_ascending(low_suffix, suffixes, upper_suffix) {
+        return Err("its keys are out of order or beyond its fences");
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! One link of an overflow chain: a page with a stretch of a value and the way to the next.
+//!
+//! ```text
+//!   0..32  page header        32..40  next link, all ones at the end
+//!  40..44  bytes held         44..48  zero        48..  the bytes
+//! ```
+
+use longshore_base::{PageId, PageSize};
+use longshore_pool::{PageMut, PageRef};
+
+const NEXT_WORD: usize = 4;
+const LEN_AT: usize = 40;
+const BYTES_AT: usize = 48;
+
+/// Bytes of a value that one link holds.
+pub const fn link_capacity(page_size: PageSize) -> usize {
+    page_size.bytes() - BYTES_AT
+}
+
+/// Checks that a link in a page of `page_bytes` can hold `len` bytes.
+pub(crate) fn check_len(page_bytes: usize, len: usize) -> Result<(), &'static str> {
+    if len > page_bytes - BYTES_AT {
+        Err("an overflow link is longer than a page")
+    } else {
+        Ok(())
+    }
+}
+
+/// Writes the content of a link behind the page header.
+pub(crate) fn put(page: &mut PageMut<'_>, next: PageId, bytes: &[u8]) {
+    put_next(page, next);
+    page.set_u32(LEN_AT, bytes.len() as u32);
+    page.copy_in(BYTES_AT, bytes);
+}
+
+/// Points a link to another next one.
+pub(crate) fn put_next(page: &mut PageMut<'_>, next: PageId) {
+    page.set_word(NEXT_WORD, next.get());
+}
+
+/// The next link of the chain.
+pub(super) fn next(page: PageRef<'_>) -> Option<PageId> {
+    let next = PageId::new(page.word(NEXT_WORD));
+    (next != PageId::NONE).then_some(next)
+}
+
+/// Appends the link's bytes to `out`; at most a page of them, whatever the page holds.
+pub(super) fn append_to(page: PageRef<'_>, out: &mut Vec<u8>) {
+    page.append_to(BYTES_AT, page.u32(LEN_AT) as usize, out);
+}
