@@ -1,0 +1,165 @@
+//! Waiting for a lock: line up, sleep, be granted, or give up.
+
+use super::error::LockError;
+use super::manager::LockManager;
+use super::mode::Mode;
+use super::name::LockName;
+use super::owner::{Owner, Verdict};
+use super::queue::{Acquired, Withdrawn};
+use std::time::Duration;
+
+/// Whether a request that is not granted at once may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Fail instead.
+    No,
+    /// For at most this long.
+    For(Duration),
+}
+
+/// A request in the queue. Whoever holds one must `finish` or `withdraw` it.
+#[must_use]
+#[derive(Debug)]
+pub(crate) enum Ticket {
+    /// Granted after all.
+    Done,
+    /// In the queue.
+    Queued,
+}
+
+impl LockManager {
+    /// Waits until `owner` holds `mode` on `name`. Called with no latch held.
+    #[cold]
+    pub(super) fn lock_waiting(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        mode: Mode,
+        limit: Duration,
+    ) -> Result<(), LockError> {
+        if let Ticket::Done = self.line_up(owner, name, mode)? {
+            return Ok(());
+        }
+        self.counters().blocked.add(1);
+        let since = self.now();
+        let outcome = self.sleep_in_queue(owner, name, limit, since);
+        self.slot(owner.index).end_wait();
+        let waited = self.now().saturating_sub(since);
+        self.counters()
+            .wait_nanos
+            .add(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX));
+        outcome
+    }
+
+    /// Puts the request in the queue, or grants it if the way has become free.
+    pub(crate) fn line_up(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        mode: Mode,
+    ) -> Result<Ticket, LockError> {
+        let slot = self.slot(owner.index);
+        slot.begin_wait(name, mode, self.now(), owner.txn);
+        loop {
+            let mut latched = self.latch(name.hash());
+            let mut acquired = latched.acquire(name.hash(), owner.index, mode);
+            if acquired == Acquired::Blocked {
+                acquired = latched.enqueue(name.hash(), owner.index, mode);
+            }
+            match acquired {
+                Acquired::Blocked => return Ok(Ticket::Queued),
+                Acquired::Full => self.make_room(&mut latched)?,
+                done => {
+                    owner.depend_on(latched.last_commit());
+                    drop(latched);
+                    slot.end_wait();
+                    self.note_granted(owner, name.hash(), done);
+                    return Ok(Ticket::Done);
+                }
+            }
+        }
+    }
+
+    fn sleep_in_queue(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        limit: Duration,
+        since: Duration,
+    ) -> Result<(), LockError> {
+        let mut slept = Duration::ZERO;
+        loop {
+            if self.break_deadlocks(owner.index) {
+                return self.give_up(owner, name, LockError::Deadlock { name });
+            }
+            // The clock of a simulation need not move while we sleep; count the naps too.
+            let waited = slept.max(self.now().saturating_sub(since));
+            let nap = self.search_interval().min(limit.saturating_sub(waited));
+            match self.slot(owner.index).sleep(nap) {
+                Some(Verdict::Granted) => {
+                    self.finish(owner, name);
+                    return Ok(());
+                }
+                Some(Verdict::Victim) => {
+                    return self.give_up(owner, name, LockError::Deadlock { name });
+                }
+                None => slept += nap,
+            }
+            if slept.max(self.now().saturating_sub(since)) >= limit {
+                let holder = self.first_in_the_way(owner, name);
+                let waited = limit;
+                let error = LockError::Timeout {
+                    name,
+                    waited,
+                    holder,
+                };
+                return self.give_up(owner, name, error);
+            }
+        }
+    }
+
+    /// Leaves the queue with `error`, unless the request has been granted meanwhile.
+    fn give_up(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        error: LockError,
+    ) -> Result<(), LockError> {
+        match self.withdraw(owner, name) {
+            Withdrawn::AlreadyGranted => {
+                self.finish(owner, name);
+                Ok(())
+            }
+            Withdrawn::Yes => {
+                match error {
+                    LockError::Deadlock { .. } => self.counters().deadlocks.add(1),
+                    _ => self.counters().timeouts.add(1),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes the request out of the queue and lets those behind it pass.
+    pub(crate) fn withdraw(&self, owner: &Owner, name: LockName) -> Withdrawn {
+        let mut latched = self.latch(name.hash());
+        let withdrawn = latched.withdraw(name.hash(), owner.index);
+        if withdrawn == Withdrawn::Yes {
+            latched.grant(name.hash(), |index| self.slot(index).grant());
+        }
+        withdrawn
+    }
+
+    /// Takes note of a lock that was granted during the wait.
+    pub(crate) fn finish(&self, owner: &mut Owner, name: LockName) {
+        let latched = self.latch(name.hash());
+        owner.depend_on(latched.last_commit());
+        drop(latched);
+        // A conversion is in the list already. Waits are rare, so the search may be long.
+        let acquired = match owner.held.contains(&name.hash()) {
+            true => Acquired::Converted,
+            false => Acquired::Granted,
+        };
+        self.note_granted(owner, name.hash(), acquired);
+    }
+}

@@ -1,0 +1,253 @@
+//! The classical circles, each with its victim, and the crowds that look like one and are none.
+
+use crate::actors::{Actor, LONG, manager};
+use longshore_txn::{Dependency, LockError, LockManager, LockOptions, Mode};
+use std::sync::Arc;
+use std::time::Duration;
+
+const READ: Mode = Mode::READ;
+const WRITE: Mode = Mode::WRITE;
+
+struct Stage {
+    locks: Arc<LockManager>,
+    actors: Vec<Actor>,
+}
+
+/// Actors 0 to `count`, the last the youngest.
+fn stage(count: usize) -> Stage {
+    let locks = manager(LockOptions {
+        bytes_max: 1 << 20,
+        owners_max: 32,
+        // Circles must be found when the wait that closes them begins, not by the second look.
+        search_interval: LONG,
+    });
+    let actors = (0..count).map(|n| Actor::new(&locks, n)).collect();
+    Stage { locks, actors }
+}
+
+impl Stage {
+    /// The victim is told, gives up its locks, and everybody else gets through.
+    fn falls(&self, victim: usize) {
+        let error = self.actors[victim].answer().unwrap_err();
+        assert!(matches!(error, LockError::Deadlock { .. }), "{error}");
+        self.actors[victim].ends(Dependency::NONE);
+    }
+
+    fn gets_through(&self, actor: usize) {
+        self.actors[actor].answer().unwrap();
+        self.actors[actor].ends(Dependency::NONE);
+    }
+
+    fn ends_with(&self, deadlocks: u64) {
+        assert_eq!(self.locks.stats().deadlocks, deadlocks);
+        assert_eq!(self.locks.stats().timeouts, 0);
+        assert!(self.locks.waits().is_empty());
+    }
+}
+
+#[test]
+fn circle_1_two_writers_cross() {
+    let s = stage(2);
+    s.actors[0].takes("a", WRITE);
+    s.actors[1].takes("b", WRITE);
+    s.actors[0].waits_for("b", WRITE);
+    s.actors[1].asks_for("a", WRITE, LONG);
+    s.falls(1);
+    s.gets_through(0);
+    s.ends_with(1);
+}
+
+#[test]
+fn circle_2_the_victim_is_the_youngest_not_the_one_that_closes_the_circle() {
+    let s = stage(2);
+    s.actors[0].takes("a", WRITE);
+    s.actors[1].takes("b", WRITE);
+    s.actors[1].waits_for("a", WRITE);
+    s.actors[0].asks_for("b", WRITE, LONG);
+    s.falls(1);
+    s.gets_through(0);
+    s.ends_with(1);
+}
+
+#[test]
+fn circle_3_eight_in_a_ring() {
+    let s = stage(8);
+    for n in 0..8 {
+        s.actors[n].takes(&format!("k{n}"), WRITE);
+    }
+    for n in 0..7 {
+        s.actors[n].waits_for(&format!("k{}", n + 1), READ);
+    }
+    s.actors[7].asks_for("k0", READ, LONG);
+    s.falls(7);
+    for n in (0..7).rev() {
+        s.gets_through(n);
+    }
+    s.ends_with(1);
+}
+
+#[test]
+fn circle_4_two_readers_both_convert() {
+    let s = stage(2);
+    s.actors[0].takes("a", READ);
+    s.actors[1].takes("a", READ);
+    s.actors[0].waits_for("a", WRITE);
+    s.actors[1].asks_for("a", WRITE, LONG);
+    s.falls(1);
+    s.gets_through(0);
+    s.ends_with(1);
+}
+
+#[test]
+fn circle_5_write_skew_each_reads_what_the_other_writes() {
+    let s = stage(2);
+    s.actors[0].takes("a", READ);
+    s.actors[1].takes("b", READ);
+    s.actors[0].waits_for("b", WRITE);
+    s.actors[1].asks_for("a", WRITE, LONG);
+    s.falls(1);
+    s.gets_through(0);
+    s.ends_with(1);
+}
+
+#[test]
+fn circle_6_both_read_a_gap_and_insert_into_it() {
+    let s = stage(2);
+    s.actors[0].takes("a", Mode::READ_GAP);
+    s.actors[1].takes("a", Mode::READ_GAP);
+    s.actors[0].waits_for("a", Mode::INSERT);
+    s.actors[1].asks_for("a", Mode::INSERT, LONG);
+    s.falls(1);
+    s.gets_through(0);
+    s.ends_with(1);
+}
+
+/// 2 waits behind 1 in the queue for `a`, though it could share with the holder 0.
+#[test]
+fn circle_7_through_a_place_in_the_queue() {
+    let s = stage(3);
+    s.actors[0].takes("a", READ);
+    s.actors[2].takes("b", WRITE);
+    s.actors[1].waits_for("a", WRITE);
+    s.actors[2].waits_for("a", READ);
+    // 0 waits for 2, who waits for 1 (ahead of it), who waits for 0.
+    s.actors[0].asks_for("b", READ, LONG);
+    s.falls(2);
+    s.gets_through(0);
+    s.gets_through(1);
+    s.ends_with(1);
+}
+
+/// 1 and 2 both wait for 0, which waits for both: one circle each.
+#[test]
+fn circle_8_two_circles_through_one_wait() {
+    let s = stage(3);
+    s.actors[0].takes("a", WRITE);
+    s.actors[1].takes("b", READ);
+    s.actors[2].takes("b", READ);
+    s.actors[1].waits_for("a", READ);
+    s.actors[2].waits_for("a", READ);
+    s.actors[0].asks_for("b", WRITE, LONG);
+    s.falls(2);
+    s.falls(1);
+    s.gets_through(0);
+    s.ends_with(2);
+}
+
+#[test]
+fn no_circle_a_convoy_waits_in_turn() {
+    let s = stage(8);
+    s.actors[0].takes("a", WRITE);
+    for n in 1..8 {
+        s.actors[n].waits_for("a", WRITE);
+    }
+    s.actors[0].ends(Dependency::NONE);
+    for n in 1..8 {
+        s.gets_through(n);
+    }
+    s.ends_with(0);
+}
+
+#[test]
+fn no_circle_a_chain_ends_at_one_that_runs() {
+    let s = stage(6);
+    for n in 0..6 {
+        s.actors[n].takes(&format!("k{n}"), WRITE);
+    }
+    for n in (1..6).rev() {
+        s.actors[n].waits_for(&format!("k{}", n - 1), WRITE);
+    }
+    s.actors[0].ends(Dependency::NONE);
+    for n in 1..6 {
+        s.gets_through(n);
+    }
+    s.ends_with(0);
+}
+
+#[test]
+fn no_circle_two_paths_to_one_holder() {
+    let s = stage(4);
+    s.actors[0].takes("a", WRITE);
+    s.actors[1].takes("b", READ);
+    s.actors[2].takes("b", READ);
+    s.actors[1].waits_for("a", READ);
+    s.actors[2].waits_for("a", READ);
+    s.actors[3].waits_for("b", WRITE);
+    s.actors[0].ends(Dependency::NONE);
+    s.gets_through(1);
+    s.gets_through(2);
+    s.gets_through(3);
+    s.ends_with(0);
+}
+
+#[test]
+fn no_circle_a_conversion_waits_for_a_reader_that_runs() {
+    let s = stage(3);
+    s.actors[0].takes("a", READ);
+    s.actors[1].takes("a", READ);
+    s.actors[2].waits_for("a", WRITE);
+    s.actors[0].waits_for("a", WRITE);
+    s.actors[1].ends(Dependency::NONE);
+    s.gets_through(0);
+    s.gets_through(2);
+    s.ends_with(0);
+}
+
+/// The conversion goes ahead of the waiter that it would else wait for.
+#[test]
+fn no_circle_a_conversion_passes_the_waiter_that_waits_for_it() {
+    let s = stage(2);
+    s.actors[0].takes("a", READ);
+    s.actors[1].waits_for("a", WRITE);
+    s.actors[0].takes("a", WRITE);
+    s.actors[0].ends(Dependency::NONE);
+    s.gets_through(1);
+    s.ends_with(0);
+}
+
+#[test]
+fn no_circle_key_and_gap_of_one_name_are_apart() {
+    let s = stage(2);
+    s.actors[0].takes("a", Mode::READ_GAP);
+    s.actors[1].takes("a", WRITE);
+    s.actors[1].takes("b", Mode::READ_GAP);
+    s.actors[0].takes("b", WRITE);
+    s.ends_with(0);
+}
+
+#[test]
+fn circle_that_a_time_out_breaks_is_not_reported_twice() {
+    let s = stage(3);
+    s.actors[0].takes("a", WRITE);
+    s.actors[1].takes("b", WRITE);
+    s.actors[2].takes("c", WRITE);
+    s.actors[0].asks_for("b", WRITE, Duration::from_millis(30));
+    let error = s.actors[0].answer().unwrap_err();
+    assert!(matches!(error, LockError::Timeout { .. }));
+    // 0 no longer waits for 1, so 1 may wait for 0.
+    s.actors[1].waits_for("a", WRITE);
+    s.actors[0].ends(Dependency::NONE);
+    s.gets_through(1);
+    assert_eq!(s.locks.stats().deadlocks, 0);
+    assert_eq!(s.locks.stats().timeouts, 1);
+}

@@ -1,0 +1,6 @@
+//! The transaction crate from outside: locks, deadlocks, transactions against models.
+
+mod actors;
+mod deadlocks;
+mod lock_cost;
+mod locks;
