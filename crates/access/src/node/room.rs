@@ -3,6 +3,7 @@
 use longshore_base::PageSize;
 use longshore_pool::PageRef;
 
+use super::image::prefix_len;
 use super::layout::{HEADER_BYTES, RECORD_HEADER, SLOT_WORD, WORD, padded, words};
 use super::read::NodeRef;
 
@@ -100,6 +101,34 @@ impl NodeRef<'_> {
         ghosts
             .map(|slot| WORD + self.stored_words(slot) * WORD)
             .sum()
+    }
+
+    /// Whether this node has room for all that `right`, its right neighbour, holds.
+    ///
+    /// Exact: it counts what the rows of both take with the fences that the merged node has.
+    pub fn can_absorb(&self, right: &NodeRef<'_>) -> bool {
+        let (low, upper) = (self.low(), right.upper());
+        let prefix = prefix_len(&low, upper.as_deref());
+        let fences = padded(low.len()) + padded(upper.as_ref().map_or(0, Vec::len));
+        let rows = self.bytes_with_prefix(prefix, true) + right.bytes_with_prefix(prefix, false);
+        HEADER_BYTES + fences + rows <= self.page.len()
+    }
+
+    /// Bytes that the rows would take if their keys were stored without `prefix` bytes only;
+    /// `keep_low` says whether a key equal to the low fence would still not be stored.
+    fn bytes_with_prefix(&self, prefix: usize, keep_low: bool) -> usize {
+        let own_prefix = self.fences.prefix as usize;
+        let row = |index: usize| {
+            let slot = self.slot(index);
+            let key_len = own_prefix + self.suffix_span(slot).1;
+            let stored = if slot.is_low() && keep_low {
+                0
+            } else {
+                key_len.saturating_sub(prefix)
+            };
+            WORD + record_bytes(stored, self.record_header(slot).value_len as usize)
+        };
+        (0..self.count()).map(row).sum()
     }
 
     /// What it takes to insert a row.

@@ -1,0 +1,3 @@
+//! The access methods against their models.
+
+mod node;
