@@ -1,0 +1,279 @@
+//! From the ring to the disk: what the writer and the syncer do while they hold their roles.
+//!
+//! # Protocol
+//! The writer takes published records out of the ring, gives the space back (the bytes are in its own
+//! staging buffer by then), and writes them to the segments; it goes on until its own goal is reached.
+//! Where the next record is not published yet it yields: its appender is filling it, or waits for room,
+//! which has just been given back. It never meets a record of its own that is not published: an appender
+//! that waits for room becomes the writer only until the room is there, and everything it waits for
+//! was reserved before its own record (B3).
+//!
+//! The syncer syncs every segment written since the last sync, up to what was written when it began.
+//!
+//! A group that is going to be synced ends with a sync marker: a record that names the position durable
+//! so far. It lets a later open tell damage from a torn end (`recover.rs`). It is left out when there is no
+//! room for it at once: the writer must not wait for itself.
+//!
+//! # Failure
+//! A failed write or sync fails the group for ever (G4): what is lost was never acknowledged.
+
+use crate::LogError;
+use crate::group::{Goal, Group, Parker, Role, Turn, Waking};
+use crate::record::{Draft, KIND_SYNC_MARKER};
+use crate::ring::{Ring, Taker};
+use crate::space::Space;
+use longshore_base::metrics::Counter;
+use longshore_base::sync::Mutex;
+use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use longshore_base::sync::{hint, thread};
+use longshore_base::{Environment, Lsn, TxnId, crash_point};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Bytes written at a time.
+const STAGING_BYTES: usize = 1 << 20;
+/// How often the flusher thread looks for records that nobody waits for.
+const FLUSHER_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the writer looks again before it yields to the appender it waits for.
+const SPINS: u32 = 64;
+
+/// Ring, group and space, joined.
+pub(crate) struct Flusher {
+    pub(crate) ring: Ring,
+    pub(crate) group: Arc<Group>,
+    pub(crate) space: Arc<Space>,
+    env: Arc<dyn Environment>,
+    /// The writer's own; the mutex is never contended, because there is one writer (G1).
+    writer: Mutex<Writer>,
+    pub(crate) counters: Counters,
+}
+
+struct Writer {
+    taker: Taker,
+    staging: Vec<u8>,
+    /// The durable position that the last marker names.
+    marked: u64,
+}
+
+/// Counted by the writer and the syncer (plain words would do), and by those who wait.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) records: AtomicU64,
+    pub(crate) groups: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) sync_us: AtomicU64,
+    pub(crate) markers: AtomicU64,
+    pub(crate) waits_for_appender: AtomicU64,
+    pub(crate) waits_for_room: Counter,
+    pub(crate) waits_for_durability: Counter,
+    pub(crate) role_taken: Counter,
+}
+
+impl Flusher {
+    pub(crate) fn new(
+        ring: (Ring, Taker),
+        group: Arc<Group>,
+        space: Arc<Space>,
+        env: Arc<dyn Environment>,
+    ) -> Flusher {
+        let (ring, taker) = ring;
+        // Everything up to here is durable, and nobody needs a marker to know.
+        let marked = taker.position();
+        Flusher {
+            ring,
+            group,
+            space,
+            env,
+            writer: Mutex::new(Writer {
+                taker,
+                staging: Vec::new(),
+                marked,
+            }),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Blocks until `goal` is reached, doing the work if nobody else does it.
+    pub(crate) fn wait_for(&self, goal: Goal) -> Result<(), LogError> {
+        let mut parker: Option<Arc<Parker>> = None;
+        loop {
+            let mine = || Waking::Thread(parker.get_or_insert_default().clone());
+            match self.group.enter(goal, mine) {
+                Turn::Reached => return self.outcome(goal),
+                Turn::Lead(role) => self.lead(role.role(), goal)?,
+                Turn::Wait => {
+                    self.counters.role_taken.add(1);
+                    parker.iter().for_each(|parker| parker.park());
+                }
+            }
+        }
+    }
+
+    /// Asks for `goal` as a task: leaves the work to the flusher thread, or does it here without one.
+    pub(crate) fn poll_for(&self, goal: Goal, cx: &Context<'_>) -> Poll<Result<(), LogError>> {
+        loop {
+            if !self.group.is_reached(goal) && self.group.enqueue(goal, cx.waker()) {
+                return Poll::Pending;
+            }
+            match self.group.enter(goal, || Waking::Task(cx.waker().clone())) {
+                Turn::Reached => return Poll::Ready(self.outcome(goal)),
+                Turn::Lead(role) => {
+                    if let Err(error) = self.lead(role.role(), goal) {
+                        return Poll::Ready(Err(error));
+                    }
+                }
+                Turn::Wait => return Poll::Pending,
+            }
+        }
+    }
+
+    /// A goal reached before the failure is reached.
+    fn outcome(&self, goal: Goal) -> Result<(), LogError> {
+        match self.group.is_reached(goal) {
+            true => Ok(()),
+            false => self.group.check(),
+        }
+    }
+
+    fn lead(&self, role: Role, goal: Goal) -> Result<(), LogError> {
+        match role {
+            Role::Writer => self.write(goal),
+            Role::Syncer => self.sync(),
+        }
+    }
+
+    /// As the writer: until `goal` is as far as a writer can bring it.
+    fn write(&self, goal: Goal) -> Result<(), LogError> {
+        let mut writer = self.writer.lock();
+        if matches!(goal, Goal::Synced(_)) {
+            self.mark(&mut writer);
+        }
+        let mut spins = 0;
+        while !self.is_written(goal) {
+            self.group.check()?;
+            if self.write_some(&mut writer)? {
+                spins = 0;
+            } else {
+                self.wait_for_appender(&mut spins);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_written(&self, goal: Goal) -> bool {
+        match goal {
+            Goal::Synced(to) => self.group.is_reached(Goal::Written(to)),
+            other => self.group.is_reached(other),
+        }
+    }
+
+    /// The next record is reserved but not published: its appender needs the processor.
+    fn wait_for_appender(&self, spins: &mut u32) {
+        *spins += 1;
+        if *spins <= SPINS {
+            hint::spin_loop();
+        } else {
+            self.counters
+                .waits_for_appender
+                .fetch_add(1, Ordering::Relaxed);
+            thread::yield_now();
+        }
+    }
+
+    /// Takes and writes what is published, up to the size of the staging buffer; false if nothing is.
+    fn write_some(&self, writer: &mut Writer) -> Result<bool, LogError> {
+        let from = writer.taker.position();
+        writer.staging.clear();
+        let taken = self
+            .ring
+            .take(&mut writer.taker, &mut writer.staging, STAGING_BYTES);
+        if taken.records == 0 {
+            return Ok(false);
+        }
+        let to = writer.taker.position();
+        self.ring.release(&mut writer.taker);
+        self.group.raise(Goal::Released(to));
+        self.write_out(from, &writer.staging)?;
+        crash_point("log.written");
+        self.counters
+            .records
+            .fetch_add(taken.records, Ordering::Relaxed);
+        self.counters.groups.fetch_add(1, Ordering::Relaxed);
+        self.group.raise(Goal::Written(to));
+        Ok(true)
+    }
+
+    fn write_out(&self, from: u64, bytes: &[u8]) -> Result<(), LogError> {
+        let segments = &self.space.segments;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = from + done as u64;
+            let written = segments.write(at, &bytes[done..]);
+            done += written.map_err(|error| self.space.disk_error(&error))?;
+            if done < bytes.len() {
+                // The reserve has been used up; these records cannot be refused any more.
+                let made = self.space.prepare_for_writer(from + done as u64);
+                made.map_err(|error| self.group.fail(&error.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a marker that names the durable position, if there is news and room.
+    fn mark(&self, writer: &mut Writer) {
+        let durable = self.group.synced();
+        if durable == writer.marked {
+            return;
+        }
+        let name = durable.to_le_bytes();
+        let body = [&name[..]];
+        let draft = Draft::new(KIND_SYNC_MARKER, TxnId::SYSTEM, Lsn::ZERO, &body);
+        if !self.space.try_take(draft.bytes()) {
+            return;
+        }
+        match self.ring.try_reserve(draft.bytes()) {
+            Some(lsn) => {
+                self.ring.fill(lsn, &draft);
+                writer.marked = durable;
+                self.counters.markers.fetch_add(1, Ordering::Relaxed);
+            }
+            None => self.space.give_back(draft.bytes()),
+        }
+    }
+
+    /// As the syncer: makes safe whatever is written by now.
+    fn sync(&self) -> Result<(), LogError> {
+        let from = self.group.synced();
+        let to = self.group.written();
+        let start = self.env.now();
+        for segment in self.space.segments.overlapping(from, to) {
+            segment
+                .file
+                .sync()
+                .map_err(|error| self.space.disk_error(&error))?;
+        }
+        crash_point("log.synced");
+        let took = self.env.now().saturating_sub(start).as_micros() as u64;
+        self.counters.sync_us.fetch_add(took, Ordering::Relaxed);
+        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        self.group.check()?;
+        self.group.raise(Goal::Synced(to));
+        Ok(())
+    }
+
+    /// Serves tasks, and writes what nobody waits for, until `stop`.
+    pub(crate) fn run(&self, stop: &AtomicBool) {
+        let _attached = self.group.attach_flusher();
+        // Relaxed: whoever sets it wakes this thread under the group's mutex.
+        while !stop.load(Ordering::Relaxed) {
+            let task = self.group.wait_for_work(FLUSHER_INTERVAL);
+            let goal = task.unwrap_or(Goal::Written(self.ring.tail()));
+            // Errors have been told to everybody who waits, and every later append is refused.
+            let flushed = self.wait_for(goal);
+            if flushed.is_ok() {
+                let _ = self.space.prepare_ahead();
+            }
+        }
+    }
+}
