@@ -109,10 +109,19 @@ impl PageAction<'_> {
                 demand(page, PageType::SpaceMap, "it is not a map of used pages")?;
                 map::set_bits(page, first, count, used)
             }
-            PageAction::OverflowImage { store, next, bytes } => {
+            PageAction::FreePage => {
+                reset(page, id, PageType::Blank, StoreId::NONE);
+                Ok(())
+            }
+            PageAction::OverflowImage {
+                store,
+                chain,
+                next,
+                bytes,
+            } => {
                 overflow::check_len(page.len(), bytes.len())?;
                 reset(page, id, PageType::Overflow, store);
-                overflow::put(page, next, bytes);
+                overflow::put(page, chain, next, bytes);
                 Ok(())
             }
             PageAction::OverflowLink { next } => {
@@ -122,10 +131,6 @@ impl PageAction<'_> {
                     "it is not a link of an overflow chain",
                 )?;
                 overflow::put_next(page, next);
-                Ok(())
-            }
-            PageAction::FreePage => {
-                reset(page, id, PageType::Blank, StoreId::NONE);
                 Ok(())
             }
             PageAction::FormatMeta => {

@@ -1,10 +1,11 @@
 //! Actions as bytes. The first byte says which action; lengths precede what varies.
 
-use longshore_base::{PageId, StoreId};
+use longshore_base::{Lsn, PageId, StoreId};
 
 use super::PageAction;
 use crate::bytes::{Decoder, Malformed};
 use crate::node::{NodeImage, RowFlags};
+use crate::overflow::ChainId;
 
 const FORMAT_NODE: u8 = 1;
 const INSERT_ROW: u8 = 2;
@@ -62,9 +63,17 @@ impl<'a> PageAction<'a> {
                 out.extend_from_slice(&count.to_le_bytes());
                 out.push(used as u8);
             }
-            PageAction::OverflowImage { store, next, bytes } => {
+            PageAction::FreePage => out.push(FREE_PAGE),
+            PageAction::OverflowImage {
+                store,
+                chain,
+                next,
+                bytes,
+            } => {
                 out.push(OVERFLOW_IMAGE);
                 out.extend_from_slice(&store.get().to_le_bytes());
+                put_page(out, chain.first);
+                out.extend_from_slice(&chain.born.get().to_le_bytes());
                 put_page(out, next);
                 put_bytes(out, bytes);
             }
@@ -72,7 +81,6 @@ impl<'a> PageAction<'a> {
                 out.push(OVERFLOW_LINK);
                 put_page(out, next);
             }
-            PageAction::FreePage => out.push(FREE_PAGE),
             PageAction::FormatMeta => out.push(FORMAT_META),
             PageAction::MetaSet { at, bytes } => {
                 out.push(META_SET);
@@ -139,15 +147,19 @@ impl<'a> PageAction<'a> {
                     _ => return Err(Malformed("a bit is neither set nor cleared")),
                 },
             },
+            FREE_PAGE => PageAction::FreePage,
             OVERFLOW_IMAGE => PageAction::OverflowImage {
                 store: StoreId::new(from.u32()?),
+                chain: ChainId {
+                    first: take_page(from)?,
+                    born: Lsn::new(from.u64()?),
+                },
                 next: take_page(from)?,
                 bytes: take_bytes(from)?,
             },
             OVERFLOW_LINK => PageAction::OverflowLink {
                 next: take_page(from)?,
             },
-            FREE_PAGE => PageAction::FreePage,
             FORMAT_META => PageAction::FormatMeta,
             META_SET => PageAction::MetaSet {
                 at: from.u16()?,

@@ -56,11 +56,12 @@ impl fmt::Display for PageAction<'_> {
                 let verb = if used { "set" } else { "clear" };
                 write!(f, "{verb} {count} map bits from {first}")
             }
-            PageAction::OverflowImage { next, bytes, .. } => {
+            PageAction::OverflowImage { chain, bytes, .. } => {
                 write!(
                     f,
-                    "overflow link of {} bytes, next page {next}",
-                    bytes.len()
+                    "overflow link of {} bytes, chain from page {}",
+                    bytes.len(),
+                    chain.first
                 )
             }
             PageAction::OverflowLink { next } => write!(f, "overflow link to page {next}"),

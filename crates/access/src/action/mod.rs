@@ -20,6 +20,7 @@ mod map;
 use longshore_base::{PageId, StoreId};
 
 use crate::node::{NodeImage, RowFlags};
+use crate::overflow::ChainId;
 
 pub use apply::Corrupt;
 pub(crate) use display::Shown;
@@ -106,10 +107,14 @@ pub enum PageAction<'a> {
         /// What they become.
         used: bool,
     },
+    /// Ends the use of the page: what is left is a blank page that keeps its LSN.
+    FreePage,
     /// Makes the page a link of an overflow chain.
     OverflowImage {
         /// The store that the chain belongs to.
         store: StoreId,
+        /// The chain.
+        chain: ChainId,
         /// The next link, or [`PageId::NONE`].
         next: PageId,
         /// The stretch of the value that this link holds.
@@ -120,8 +125,6 @@ pub enum PageAction<'a> {
         /// The next link, or [`PageId::NONE`].
         next: PageId,
     },
-    /// Ends the use of the page: it becomes blank, but for its header.
-    FreePage,
     /// Makes the page the meta page, with nothing set.
     FormatMeta,
     /// Writes bytes into the meta page.
@@ -141,8 +144,8 @@ impl PageAction<'_> {
             self,
             PageAction::FormatNode(_)
                 | PageAction::FormatMap
-                | PageAction::OverflowImage { .. }
                 | PageAction::FreePage
+                | PageAction::OverflowImage { .. }
                 | PageAction::FormatMeta
         )
     }

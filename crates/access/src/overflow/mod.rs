@@ -2,5 +2,5 @@
 
 mod link;
 
-pub use link::link_capacity;
+pub use link::{ChainId, link_capacity};
 pub(crate) use link::{check_len, put, put_next};

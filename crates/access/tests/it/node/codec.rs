@@ -2,6 +2,7 @@
 
 use longshore_access::action::PageAction;
 use longshore_access::node::{ImageBuf, RowFlags};
+use longshore_access::overflow::ChainId;
 use longshore_access::record::{CLR, ROW, Readable, RowOp, RowRecord, SMO, SmoBody, changes};
 use longshore_base::{Lsn, PageId, PageSize};
 use proptest::prelude::*;
@@ -56,6 +57,7 @@ impl Owned {
             },
             15 => PageAction::OverflowLink { next: page },
             16 => PageAction::FormatMeta,
+            17 => PageAction::FreePage,
             _ => PageAction::MetaSet {
                 at: *number as u16,
                 bytes: value,
@@ -87,7 +89,7 @@ fn images() -> impl Strategy<Value = ImageBuf> {
 
 fn actions() -> impl Strategy<Value = Owned> {
     let value = prop::collection::vec(any::<u8>(), 0..200);
-    (0u8..18, keys(), value, row_flags(), any::<u64>(), images()).prop_map(
+    (0u8..19, keys(), value, row_flags(), any::<u64>(), images()).prop_map(
         |(kind, key, value, flags, number, image)| Owned {
             kind,
             key,
