@@ -254,12 +254,28 @@ impl std::fmt::Display for RowFlags {
 /// First four bytes of `suffix` as a number that sorts like them; zeros stand in for missing bytes.
 #[inline]
 pub(super) fn head_of(suffix: &[u8]) -> u32 {
-    if let Some(first) = suffix.first_chunk::<4>() {
-        return u32::from_be_bytes(*first);
+    (first_word(suffix, 0) >> 32) as u32
+}
+
+/// The eight bytes of `key` from `prefix` on as a number that sorts like them; zeros stand in for
+/// missing bytes.
+#[inline]
+pub(super) fn first_word(key: &[u8], prefix: usize) -> u64 {
+    let suffix = key.get(prefix..).unwrap_or_default();
+    if let Some(first) = suffix.first_chunk::<WORD>() {
+        return u64::from_be_bytes(*first);
     }
-    let mut padded = [0u8; 4];
-    padded[..suffix.len()].copy_from_slice(suffix);
-    u32::from_be_bytes(padded)
+    if let Some(last) = key.last_chunk::<WORD>() {
+        // The key's last eight bytes end with the suffix: shift what stands before it out.
+        let before = 8 * (WORD - suffix.len()) as u32;
+        return u64::from_be_bytes(*last).checked_shl(before).unwrap_or(0);
+    }
+    let whole = suffix
+        .iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    whole
+        .checked_shl(8 * (WORD - suffix.len()) as u32)
+        .unwrap_or(0)
 }
 
 /// Number of leading bytes that `a` and `b` share.
@@ -293,6 +309,20 @@ mod tests {
             (65528, 9, 0xDEAD_BEEF)
         );
         assert!(Slot::new(1, Slot::IS_LOW, 0).is_low());
+    }
+
+    #[test]
+    fn first_word_pads_with_zeros() {
+        let key = b"abcdefghijkl";
+        for prefix in 0..=key.len() + 2 {
+            for len in 0..=key.len() {
+                let mut padded = [0; 8];
+                let suffix = key[..len].get(prefix..).unwrap_or_default();
+                let taken = suffix.len().min(8);
+                padded[..taken].copy_from_slice(&suffix[..taken]);
+                assert_eq!(first_word(&key[..len], prefix), u64::from_be_bytes(padded));
+            }
+        }
     }
 
     #[test]

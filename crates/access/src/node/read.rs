@@ -76,6 +76,11 @@ impl<'a> NodeRef<'a> {
         (foster != PageId::NONE).then_some(foster)
     }
 
+    /// Leading bytes that all keys of the node share.
+    pub fn prefix_len(&self) -> usize {
+        self.fences.prefix as usize
+    }
+
     /// Whether the node has no upper fence: it reaches up to positive infinity.
     #[inline]
     pub fn is_unbounded(&self) -> bool {

@@ -4,9 +4,24 @@
 //! head equals the key's; with distinct heads that is the record looked for and no other.
 
 use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
-use super::layout::{SLOT_WORD, head_of};
+use super::layout::{RECORD_HEADER, SLOT_WORD, Slot, WORD, first_word};
 use super::read::NodeRef;
+
+/// A key without the node's prefix, and its first eight bytes as a number.
+#[derive(Clone, Copy)]
+struct Probe<'k> {
+    suffix: &'k [u8],
+    word: u64,
+}
+
+impl Probe<'_> {
+    #[inline]
+    fn head(&self) -> u32 {
+        (self.word >> 32) as u32
+    }
+}
 
 impl NodeRef<'_> {
     /// Finds the slot that holds `key`, or the slot before which it would be inserted.
@@ -14,73 +29,129 @@ impl NodeRef<'_> {
     /// `key` must be one that the node [owns](Self::owns); of another the answer is meaningless.
     #[inline]
     pub fn find(&self, key: &[u8]) -> Result<usize, usize> {
-        let suffix = key.get(self.fences.prefix as usize..).unwrap_or_default();
-        let head = head_of(suffix);
-        let slot = self.lower_bound(0, self.count(), u64::from(head) << 32);
-        if slot == self.count() || self.slot(slot).head() != head {
+        let prefix = self.fences.prefix as usize;
+        let suffix = key.get(prefix..).unwrap_or_default();
+        let probe = Probe {
+            suffix,
+            word: first_word(key, prefix),
+        };
+        let Some(last) = self.count().checked_sub(1) else {
+            return Err(0);
+        };
+        // Ascending inserts come behind the last row: one look, however long the tie it ends.
+        let word = self.slot(last);
+        if probe.head() >= word.head() {
+            match self.compare_suffix(word, &probe) {
+                Ordering::Less => return Err(last + 1),
+                Ordering::Equal => return Ok(last),
+                Ordering::Greater => {}
+            }
+        }
+        let all_tie = self.slot(0).head() == probe.head();
+        let slot = if all_tie {
+            0
+        } else {
+            self.lower_bound(0, last, probe.head())
+        };
+        let word = self.slot(slot);
+        if word.head() != probe.head() {
             return Err(slot);
         }
-        match self.compare_suffix(slot, suffix) {
+        match self.compare_suffix(word, &probe) {
             Ordering::Equal => Ok(slot),
             Ordering::Greater => Err(slot),
-            Ordering::Less => self.find_in_tie(slot + 1, head, suffix),
+            Ordering::Less => self.find_in_tie(slot + 1, &probe),
         }
     }
 
-    /// Goes on where the slot before `first` has the head looked for, but sorts before the key.
-    fn find_in_tie(&self, first: usize, head: u32, suffix: &[u8]) -> Result<usize, usize> {
-        let count = self.count();
-        if first == count || self.slot(first).head() != head {
+    /// Goes on where the slot before `first` has the head looked for, but sorts before the key;
+    /// the last slot sorts behind it.
+    fn find_in_tie(&self, first: usize, probe: &Probe<'_>) -> Result<usize, usize> {
+        if self.slot(first).head() != probe.head() {
             return Err(first);
         }
-        let mut low = first;
-        let mut high = match head.checked_add(1) {
-            Some(next) => self.lower_bound(first, count, u64::from(next) << 32),
-            None => count,
+        let last = self.count() - 1;
+        let end = match probe.head().checked_add(1) {
+            Some(next) if self.slot(last).head() != probe.head() => {
+                self.lower_bound(first, last, next)
+            }
+            _ => last,
         };
-        // Ascending inserts meet one long tie in the rightmost leaf: look at its end first.
-        if high == count && low < high {
-            match self.compare_suffix(high - 1, suffix) {
-                Ordering::Less => return Err(high),
-                Ordering::Equal => return Ok(high - 1),
-                Ordering::Greater => high -= 1,
-            }
-        }
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.compare_suffix(middle, suffix) {
-                Ordering::Less => low = middle + 1,
+        let mut slot = partition_point(first, end, |slot| {
+            self.suffix_word(self.slot(slot)) < probe.word
+        });
+        let mut end = end;
+        // Where eight bytes tie as well, whole suffixes are compared; mostly the first is it.
+        let mut step = 0;
+        while slot < end {
+            let middle = slot + step.min((end - slot) / 2);
+            step = end;
+            match self.compare_suffix(self.slot(middle), probe) {
+                Ordering::Less => slot = middle + 1,
                 Ordering::Equal => return Ok(middle),
-                Ordering::Greater => high = middle,
+                Ordering::Greater => end = middle,
             }
         }
-        Err(low)
+        Err(slot)
     }
 
-    /// The first slot in `first..end` whose word is at least `bound`, or `end`.
-    ///
-    /// The loop runs a number of times that depends on the range only and selects without a
-    /// branch, so that nothing in it can be predicted wrongly.
+    /// The first slot in `first..end` whose head is at least `head`, or `end`.
     #[inline]
-    fn lower_bound(&self, first: usize, end: usize, bound: u64) -> usize {
-        let mut base = first;
-        let mut size = end - first;
-        if size == 0 {
-            return first;
-        }
-        while size > 1 {
-            let half = size / 2;
-            let below = self.page.word(SLOT_WORD + base + half) < bound;
-            base = if below { base + half } else { base };
-            size -= half;
-        }
-        base + usize::from(self.page.word(SLOT_WORD + base) < bound)
+    fn lower_bound(&self, first: usize, end: usize, head: u32) -> usize {
+        let bound = u64::from(head) << 32;
+        partition_point(first, end, |slot| self.slot(slot).0 < bound)
     }
 
-    /// Compares the suffix in `slot` with `suffix`.
+    /// The first eight bytes of the suffix in the record of `slot`, which is not the low fence's.
     #[inline]
-    fn compare_suffix(&self, slot: usize, suffix: &[u8]) -> Ordering {
-        let (at, len) = self.suffix_span(self.slot(slot));
-        self.page.compare(at, len, suffix)
+    fn suffix_word(&self, slot: Slot) -> u64 {
+        // Records are aligned: one load holds them. Past the suffix stands the value: cut it off.
+        let word = self
+            .page
+            .word((slot.record_at() + RECORD_HEADER) / WORD)
+            .swap_bytes();
+        let cut = 8 * WORD.saturating_sub(slot.stored_len()) as u32;
+        word.checked_shr(cut)
+            .unwrap_or(0)
+            .checked_shl(cut)
+            .unwrap_or(0)
     }
+
+    /// Compares the suffix in `slot` with the key's.
+    #[inline]
+    fn compare_suffix(&self, slot: Slot, probe: &Probe<'_>) -> Ordering {
+        if slot.is_low() {
+            let (at, len) = self.suffix_span(slot);
+            return self.page.compare(at, len, probe.suffix);
+        }
+        let word = self.suffix_word(slot);
+        if word != probe.word {
+            return word.cmp(&probe.word);
+        }
+        let len = slot.stored_len();
+        if len <= WORD || probe.suffix.len() <= WORD {
+            return len.cmp(&probe.suffix.len());
+        }
+        let at = slot.record_at() + RECORD_HEADER + WORD;
+        self.page.compare(at, len - WORD, &probe.suffix[WORD..])
+    }
+}
+
+/// The first number in `first..end` of which `below` is false, or `end`.
+///
+/// The loop runs a number of times that depends on the range only and selects without a branch,
+/// so that nothing in it can be predicted wrongly.
+#[inline]
+fn partition_point(first: usize, end: usize, below: impl Fn(usize) -> bool) -> usize {
+    let mut base = first;
+    let mut size = end - first;
+    if size == 0 {
+        return first;
+    }
+    while size > 1 {
+        let half = size / 2;
+        base = select_unpredictable(below(base + half), base + half, base);
+        size -= half;
+    }
+    base + usize::from(below(base))
 }

@@ -52,6 +52,10 @@ impl Owned {
             },
             14 => PageAction::OverflowImage {
                 store: STORE,
+                chain: ChainId {
+                    first: page,
+                    born: Lsn::new(*number),
+                },
                 next: page,
                 bytes: value,
             },
