@@ -6,13 +6,17 @@
 
 #![forbid(unsafe_code)]
 
+mod aligned;
 mod disk;
 mod error;
+mod file;
 mod memory;
 mod names;
 mod sim;
 
+pub use aligned::{AlignedBuffer, BLOCK};
 pub use disk::{Disk, DiskFile, DiskLock, OpenMode};
 pub use error::{DiskError, DiskErrorKind, DiskOperation};
+pub use file::{FileDisk, FileIo, FileOptions};
 pub use memory::MemoryDisk;
 pub use sim::{CrashStyle, Fault, FaultError, FaultOn, FaultRepeat, SimDisk, SimIo, SimOptions};
