@@ -1,0 +1,89 @@
+//! The clock hand: hands out stretches of frames to sweep.
+//!
+//! # Protocol
+//! `advance` gives the next stretch; positions are taken modulo the number of frames. With
+//! [`HandKind::Batched`] stretches never overlap within a lap, however many sweep at once.
+//!
+//! # Source
+//! The paper advances a striped counter by the distance that a sweeper went, after the fact: with
+//! three or more sweepers the deltas diverge and go negative, and overlapping sweeps age a page
+//! twice. We differ: a stretch is taken first, by one addition, and swept then. The striped form, whose
+//! stretches may still overlap, remains to be measured: `docs/decisions/0002-clock-hand.md`.
+
+use crate::options::HandKind;
+use crossbeam_utils::CachePadded;
+use longshore_base::metrics::thread_number;
+use longshore_base::sync::atomic::{AtomicU64, Ordering};
+
+/// Frames in a stretch, in a large pool.
+const STRETCH_MAX: u64 = 8;
+const STRIPES: usize = 8;
+
+pub(crate) enum ClockHand {
+    Batched(CachePadded<AtomicU64>),
+    Striped(Box<[CachePadded<AtomicU64>]>),
+}
+
+impl ClockHand {
+    pub(crate) fn new(kind: HandKind) -> ClockHand {
+        match kind {
+            HandKind::Batched => ClockHand::Batched(CachePadded::new(AtomicU64::new(0))),
+            HandKind::Striped => {
+                let stripes = (0..STRIPES).map(|_| CachePadded::new(AtomicU64::new(0)));
+                ClockHand::Striped(stripes.collect())
+            }
+        }
+    }
+
+    /// The next stretch of `frames` frames to sweep.
+    pub(crate) fn advance(&self, frames: u32) -> impl Iterator<Item = u32> + use<> {
+        let frames = u64::from(frames);
+        let stretch = (frames / 64).clamp(1, STRETCH_MAX);
+        let start = match self {
+            // Relaxed: the position orders nothing; atomicity alone keeps stretches apart.
+            ClockHand::Batched(position) => position.fetch_add(stretch, Ordering::Relaxed),
+            ClockHand::Striped(stripes) => {
+                // Relaxed: any sum that was true at some time will do.
+                stripes[thread_number() % STRIPES].fetch_add(stretch, Ordering::Relaxed);
+                let sum = |sum: u64, stripe: &CachePadded<AtomicU64>| {
+                    sum.wrapping_add(stripe.load(Ordering::Relaxed))
+                };
+                stripes.iter().fold(0, sum).wrapping_sub(stretch)
+            }
+        };
+        (0..stretch).map(move |step| (start.wrapping_add(step) % frames) as u32)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn batched_sweepers_visit_every_frame_equally_often() {
+        let hand = ClockHand::new(HandKind::Batched);
+        let frames = 512;
+        let visits = std::sync::Mutex::new(BTreeMap::new());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mine: Vec<u32> = (0..64).flat_map(|_| hand.advance(frames)).collect();
+                    let mut visits = visits.lock().unwrap();
+                    mine.iter()
+                        .for_each(|frame| *visits.entry(*frame).or_insert(0) += 1);
+                });
+            }
+        });
+        let visits = visits.into_inner().unwrap();
+        assert_eq!(visits.len(), 512);
+        assert!(visits.values().all(|count| *count == 4));
+    }
+
+    #[test]
+    fn striped_hand_moves_on() {
+        let hand = ClockHand::new(HandKind::Striped);
+        let visited: Vec<u32> = (0..4).flat_map(|_| hand.advance(128)).collect();
+        assert_eq!(visited, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}
