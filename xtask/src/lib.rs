@@ -41,6 +41,7 @@ pub fn tidy(root: &Path) -> Result<Vec<Violation>, String> {
     violations.extend(rules::imports::check(&architecture, &workspace));
     violations.extend(rules::readme::check(&workspace, root));
     violations.extend(rules::links::check(&tree));
+    violations.extend(rules::claims::check(&tree));
     for source in &tree.sources {
         violations.extend(rules::unsafe_code::check(&architecture, source));
         violations.extend(rules::system::check(&architecture, source));

@@ -46,7 +46,7 @@ impl Source {
 
     /// Is line `number` (from 1) part of a test?
     ///
-    /// A test is a file below `tests/` or `benches/`, a file `tests.rs`, or what follows the
+    /// A test is a file below `tests/`, `benches/` or `examples/`, a file `tests.rs`, or what follows the
     /// `#[cfg(test)]` of a module: tests stand last in a file.
     pub fn is_test(&self, number: usize) -> bool {
         is_test_file(&self.path) || self.test_line.is_some_and(|first| number >= first)
@@ -64,10 +64,15 @@ impl Source {
 }
 
 fn is_test_file(path: &Path) -> bool {
+    let is_test_folder = |part: &std::ffi::OsStr| {
+        ["tests", "benches", "examples"]
+            .iter()
+            .any(|folder| part == *folder)
+    };
     path.file_name().is_some_and(|name| name == "tests.rs")
         || path
             .components()
-            .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches")
+            .any(|part| is_test_folder(part.as_os_str()))
 }
 
 fn lines_with<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {

@@ -1,5 +1,6 @@
 //! The rules, one file each; each returns what breaks it.
 
+pub mod claims;
 pub mod imports;
 pub mod links;
 pub mod readme;
