@@ -24,7 +24,6 @@ pub struct DiskError {
 
 /// The classes of failure that callers tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum DiskErrorKind {
     /// The file was to exist, and does not.
     NotFound,

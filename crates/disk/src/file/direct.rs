@@ -6,7 +6,7 @@
 //! whole blocks; if that made the file too long, its length is set right. Meanwhile nobody else may
 //! write to those blocks: the caller holds the file's `shape` exclusively.
 
-use super::because;
+use super::disk::because;
 use super::transfer::write_fully;
 use crate::aligned::{AlignedBuffer, BLOCK};
 use crate::error::{DiskError, DiskErrorKind, DiskOperation};

@@ -1,12 +1,16 @@
 //! An open file of the operating system.
 //!
+//! # Invariants
+//! I9. A transfer never undoes what another wrote to neighbouring bytes meanwhile.
+//!
 //! # Order
-//! `shape` is the only latch. Shared: transfers that touch exactly the bytes they were asked for.
+//! `shape` is the only latch, one for all handles of a file. Shared: transfers that touch exactly the bytes they were asked for.
 //! Exclusive: whatever rewrites bytes beside them (the edges of an unaligned direct write, the
 //! zeroes of a reservation) or changes the length, so that no transfer of a neighbour is undone.
 //! It is held over the system call that it protects; nothing else is waited for under it.
 
-use super::{FileIo, because, direct, failed, is_refusal, reserve, transfer};
+use super::disk::{FileIo, because, failed, is_refusal};
+use super::{direct, reserve, transfer};
 use crate::aligned::{is_aligned, is_whole};
 use crate::disk::{DiskFile, OpenMode};
 use crate::error::{DiskError, DiskErrorKind, DiskOperation};
@@ -14,31 +18,37 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(super) struct FileHandle {
     path: PathBuf,
     file: File,
     mode: OpenMode,
     io: FileIo,
-    shape: RwLock<Shape>,
+    shape: Arc<RwLock<Shape>>,
 }
 
 /// What is known about the file as a whole; see Order.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Shape {
     /// No holes below this, where we had to see to it ourselves.
     pub(super) filled_bytes: u64,
 }
 
 impl FileHandle {
-    pub(super) fn new(path: PathBuf, file: File, mode: OpenMode, io: FileIo) -> Self {
+    pub(super) fn new(
+        path: PathBuf,
+        file: File,
+        mode: OpenMode,
+        io: FileIo,
+        shape: Arc<RwLock<Shape>>,
+    ) -> Self {
         Self {
             path,
             file,
             mode,
             io,
-            shape: RwLock::default(),
+            shape,
         }
     }
 

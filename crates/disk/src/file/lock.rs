@@ -6,7 +6,7 @@
 //! would let a third party lock a file that has lost its name. Its text names the last holder, for
 //! the error message and for nothing else.
 
-use super::{because, failed};
+use super::disk::{Identity, because, failed, identity_of};
 use crate::disk::DiskLock;
 use crate::error::{DiskError, DiskErrorKind, DiskOperation};
 use rustix::fs::{FlockOperation, flock};
@@ -14,12 +14,9 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Device and number: what a file is, whatever its name.
-type Identity = (u64, u64);
 
 /// Locked by this process.
 static HELD: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
@@ -34,7 +31,7 @@ pub(super) fn lock(path: &Path) -> Result<DiskLock, DiskError> {
     let locked = |reason: &str| because(DiskOperation::Lock, path, DiskErrorKind::Locked, reason);
     loop {
         let file = open(path).map_err(failed)?;
-        let identity = identity(&file.metadata().map_err(failed)?);
+        let identity = identity_of(&file.metadata().map_err(failed)?);
         let Some(listed) = Listed::try_new(identity) else {
             return Err(locked("this process has it open already"));
         };
@@ -45,7 +42,7 @@ pub(super) fn lock(path: &Path) -> Result<DiskLock, DiskError> {
             Err(error) => return Err(failed(error.into())),
         }
         // Somebody may have replaced the file between our opening and our locking it.
-        if std::fs::metadata(path).is_ok_and(|now| self::identity(&now) == identity) {
+        if std::fs::metadata(path).is_ok_and(|now| identity_of(&now) == identity) {
             sign(&file);
             return Ok(DiskLock::new(Held {
                 _file: file,
@@ -95,10 +92,6 @@ fn is_read_only(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
     )
-}
-
-fn identity(metadata: &std::fs::Metadata) -> Identity {
-    (metadata.dev(), metadata.ino())
 }
 
 /// Leaves our process number for error messages; it does not matter if that fails.

@@ -151,11 +151,14 @@ fn pattern(len: usize, byte: u8) -> Vec<u8> {
         .collect()
 }
 
+type Bytes = Rc<RefCell<Vec<u8>>>;
+
 /// The sequential truth.
 #[derive(Default)]
 struct Model {
-    files: BTreeMap<&'static str, Rc<RefCell<Vec<u8>>>>,
-    handles: [Option<(Rc<RefCell<Vec<u8>>>, bool)>; HANDLES],
+    files: BTreeMap<&'static str, Bytes>,
+    /// With whether the handle may write.
+    handles: [Option<(Bytes, bool)>; HANDLES],
 }
 
 impl Model {

@@ -104,6 +104,14 @@ fn later_sync_does_not_save_what_a_failed_one_lost() {
         "in the same chunk, so written along"
     );
     assert_eq!(lost[4096..], [1; 4096], "given up by the failed sync");
+    for seed in 0..50 {
+        let image = disk.crash_image(seed).contents("f").unwrap();
+        assert_eq!(
+            image[..10],
+            [3; 10],
+            "what was synced since is safe from the lost write"
+        );
+    }
 }
 
 #[test]
@@ -144,6 +152,7 @@ fn allocated_space_is_never_refused_later() {
     assert_eq!(file.len().unwrap(), 4 * CHUNK);
     let other = disk.open("g", OpenMode::Create).unwrap();
     assert!(other.write_at(&[1], 0).unwrap_err().is_full());
+    file.write_at(&[1; 5000], 0).unwrap();
     file.sync().unwrap();
     let after = disk.crash_image(3);
     assert_eq!(

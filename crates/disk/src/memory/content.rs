@@ -1,4 +1,4 @@
-//! A disk in memory: for databases that need not outlive the process, used by many threads at once.
+//! The bytes of one file in memory, in chunks that threads may use side by side.
 //!
 //! # Protocol
 //! A file is a table of chunks, each behind its own lock, so that two threads meet only when they
@@ -14,14 +14,8 @@
 //! The locks are those of `std`, not the model checker's: none is held while calling out, so to a
 //! model that runs above a disk each call is one step.
 
-use crate::disk::{Disk, DiskFile, DiskLock, OpenMode, check_name};
-use crate::error::{DiskError, DiskErrorKind, DiskOperation};
-use crate::names::LockedNames;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// Bytes per chunk: the default page, so that threads on different pages rarely meet.
 const CHUNK: usize = 8192;
@@ -30,158 +24,10 @@ const FIRST_ROW: u64 = 64;
 /// Rows enough for every offset that a file can have.
 const ROWS: usize = (64 - CHUNK.trailing_zeros() - FIRST_ROW.trailing_zeros()) as usize + 1;
 
-/// A directory of files in memory. Cloning gives another handle to the same directory.
-#[derive(Clone, Default)]
-pub struct MemoryDisk {
-    shared: Arc<Directory>,
-}
-
-#[derive(Default)]
-struct Directory {
-    files: Mutex<BTreeMap<String, Arc<Content>>>,
-    locked: LockedNames,
-}
-
-impl MemoryDisk {
-    /// Makes an empty disk.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Content>>> {
-        self.shared
-            .files
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Disk for MemoryDisk {
-    fn open(&self, name: &str, mode: OpenMode) -> Result<Arc<dyn DiskFile>, DiskError> {
-        check_name(name);
-        let content = match self.files().entry(name.to_owned()) {
-            Entry::Occupied(_) if mode == OpenMode::Create => {
-                return Err(failed(
-                    DiskOperation::Open,
-                    name,
-                    io::ErrorKind::AlreadyExists,
-                ));
-            }
-            Entry::Occupied(entry) => entry.get().clone(),
-            Entry::Vacant(entry) if mode.may_create() => entry.insert(Arc::default()).clone(),
-            Entry::Vacant(_) => {
-                return Err(failed(DiskOperation::Open, name, io::ErrorKind::NotFound));
-            }
-        };
-        Ok(Arc::new(MemoryFile {
-            name: name.to_owned(),
-            writable: mode.is_writable(),
-            content,
-        }))
-    }
-
-    fn list(&self) -> Result<Vec<String>, DiskError> {
-        Ok(self.files().keys().cloned().collect())
-    }
-
-    fn exists(&self, name: &str) -> Result<bool, DiskError> {
-        check_name(name);
-        Ok(self.files().contains_key(name))
-    }
-
-    fn remove(&self, name: &str) -> Result<(), DiskError> {
-        check_name(name);
-        let removed = self.files().remove(name);
-        removed
-            .map(drop)
-            .ok_or_else(|| failed(DiskOperation::Remove, name, io::ErrorKind::NotFound))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        check_name(from);
-        check_name(to);
-        let mut files = self.files();
-        let content = files
-            .remove(from)
-            .ok_or_else(|| failed(DiskOperation::Rename, from, io::ErrorKind::NotFound))?;
-        files.insert(to.to_owned(), content);
-        Ok(())
-    }
-
-    fn sync_directory(&self) -> Result<(), DiskError> {
-        Ok(())
-    }
-
-    fn lock(&self, name: &str) -> Result<DiskLock, DiskError> {
-        check_name(name);
-        self.files().entry(name.to_owned()).or_default();
-        self.shared.locked.try_lock(name).ok_or_else(|| {
-            let reason = "somebody in this process has it open";
-            DiskError::because(DiskOperation::Lock, name, DiskErrorKind::Locked, reason)
-        })
-    }
-}
-
-fn failed(operation: DiskOperation, name: &str, kind: io::ErrorKind) -> DiskError {
-    DiskError::new(operation, name, None, kind.into())
-}
-
-struct MemoryFile {
-    name: String,
-    writable: bool,
-    content: Arc<Content>,
-}
-
-impl MemoryFile {
-    fn check_writable(&self, operation: DiskOperation) -> Result<(), DiskError> {
-        match self.writable {
-            true => Ok(()),
-            false => Err(failed(
-                operation,
-                &self.name,
-                io::ErrorKind::PermissionDenied,
-            )),
-        }
-    }
-}
-
-impl DiskFile for MemoryFile {
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, DiskError> {
-        Ok(self.content.read(bytes, offset))
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), DiskError> {
-        self.check_writable(DiskOperation::Write)?;
-        self.content.write(bytes, offset);
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<(), DiskError> {
-        Ok(())
-    }
-
-    fn len(&self) -> Result<u64, DiskError> {
-        Ok(self.content.len())
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), DiskError> {
-        self.check_writable(DiskOperation::SetLen)?;
-        self.content.set_len(len);
-        Ok(())
-    }
-
-    /// Memory cannot be reserved ahead in a way that the system would honour: this only grows.
-    fn allocate(&self, len: u64) -> Result<(), DiskError> {
-        self.check_writable(DiskOperation::Allocate)?;
-        self.content.grow(len);
-        Ok(())
-    }
-}
-
 /// `None` is a hole: zeros that take no memory.
 type Chunk = RwLock<Option<Box<[u8]>>>;
 
-struct Content {
+pub(super) struct Content {
     /// Written with `Release` once the bytes are in place, read with `Acquire` (see Ordering).
     len: AtomicU64,
     /// Row `r` holds `FIRST_ROW << r` chunks; set once, then never moved.
@@ -198,12 +44,12 @@ impl Default for Content {
 }
 
 impl Content {
-    fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         // Acquire: pairs with Release in `grow`; the bytes below this length are in their chunks.
         self.len.load(Ordering::Acquire)
     }
 
-    fn grow(&self, len: u64) {
+    pub(super) fn grow(&self, len: u64) {
         // Read first: a write inside the file stores nothing to the line that all readers load.
         if self.len.load(Ordering::Relaxed) < len {
             // Release: pairs with Acquire in `len`.
@@ -211,7 +57,7 @@ impl Content {
         }
     }
 
-    fn read(&self, bytes: &mut [u8], offset: u64) -> usize {
+    pub(super) fn read(&self, bytes: &mut [u8], offset: u64) -> usize {
         let wanted = self.len().saturating_sub(offset).min(bytes.len() as u64) as usize;
         for piece in Pieces::new(offset, wanted) {
             let target = &mut bytes[piece.from..][..piece.len];
@@ -223,7 +69,7 @@ impl Content {
         wanted
     }
 
-    fn write(&self, bytes: &[u8], offset: u64) {
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) {
         for piece in Pieces::new(offset, bytes.len()) {
             let source = &bytes[piece.from..][..piece.len];
             write_chunk(self.chunk_or_new(piece.chunk), piece.at, source);
@@ -233,7 +79,7 @@ impl Content {
         }
     }
 
-    fn set_len(&self, len: u64) {
+    pub(super) fn set_len(&self, len: u64) {
         let former = self.len();
         if len >= former {
             return self.grow(len);
@@ -364,28 +210,28 @@ mod tests {
 
     #[test]
     fn hole_far_out_takes_no_memory() {
-        let file = MemoryDisk::new().open("sparse", OpenMode::Create).unwrap();
-        file.set_len(1 << 50).unwrap();
+        let file = Content::default();
+        file.set_len(1 << 50);
         let mut bytes = [1; 100];
-        assert_eq!(file.read_at(&mut bytes, (1 << 50) - 60).unwrap(), 60);
+        assert_eq!(file.read(&mut bytes, (1 << 50) - 60), 60);
         assert_eq!(bytes[..60], [0; 60]);
     }
 
     #[test]
     fn bytes_cut_off_do_not_come_back() {
-        let file = MemoryDisk::new().open("f", OpenMode::Create).unwrap();
-        file.write_at(&[7; 3 * CHUNK], 0).unwrap();
-        file.set_len(100).unwrap();
-        file.set_len(3 * CHUNK as u64).unwrap();
+        let file = Content::default();
+        file.write(&[7; 3 * CHUNK], 0);
+        file.set_len(100);
+        file.set_len(3 * CHUNK as u64);
         let mut bytes = vec![1; 3 * CHUNK];
-        file.read_at(&mut bytes, 0).unwrap();
+        file.read(&mut bytes, 0);
         assert!(bytes[..100].iter().all(|byte| *byte == 7));
         assert!(bytes[100..].iter().all(|byte| *byte == 0));
     }
 
     #[test]
     fn threads_on_their_own_pages_do_not_disturb_each_other() {
-        let file = MemoryDisk::new().open("f", OpenMode::Create).unwrap();
+        let file = Content::default();
         std::thread::scope(|scope| {
             for thread in 0..4u64 {
                 let file = &file;
@@ -393,14 +239,14 @@ mod tests {
                     let page = [thread as u8 + 1; 4096];
                     for round in 0..500 {
                         let offset = (round * 4 + thread) * 4096;
-                        file.write_at(&page, offset).unwrap();
+                        file.write(&page, offset);
                         let mut back = [0; 4096];
-                        assert_eq!(file.read_at(&mut back, offset).unwrap(), 4096);
+                        assert_eq!(file.read(&mut back, offset), 4096);
                         assert_eq!(back, page);
                     }
                 });
             }
         });
-        assert_eq!(file.len().unwrap(), 2000 * 4096);
+        assert_eq!(file.len(), 2000 * 4096);
     }
 }
