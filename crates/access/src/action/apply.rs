@@ -116,12 +116,13 @@ impl PageAction<'_> {
             PageAction::OverflowImage {
                 store,
                 chain,
+                index,
                 next,
                 bytes,
             } => {
                 overflow::check_len(page.len(), bytes.len())?;
                 reset(page, id, PageType::Overflow, store);
-                overflow::put(page, chain, next, bytes);
+                overflow::put(page, chain, index, next, bytes);
                 Ok(())
             }
             PageAction::OverflowLink { next } => {

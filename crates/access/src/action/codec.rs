@@ -67,6 +67,7 @@ impl<'a> PageAction<'a> {
             PageAction::OverflowImage {
                 store,
                 chain,
+                index,
                 next,
                 bytes,
             } => {
@@ -74,6 +75,7 @@ impl<'a> PageAction<'a> {
                 out.extend_from_slice(&store.get().to_le_bytes());
                 put_page(out, chain.first);
                 out.extend_from_slice(&chain.born.get().to_le_bytes());
+                out.extend_from_slice(&index.to_le_bytes());
                 put_page(out, next);
                 put_bytes(out, bytes);
             }
@@ -154,6 +156,7 @@ impl<'a> PageAction<'a> {
                     first: take_page(from)?,
                     born: Lsn::new(from.u64()?),
                 },
+                index: from.u32()?,
                 next: take_page(from)?,
                 bytes: take_bytes(from)?,
             },

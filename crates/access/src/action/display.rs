@@ -56,12 +56,16 @@ impl fmt::Display for PageAction<'_> {
                 let verb = if used { "set" } else { "clear" };
                 write!(f, "{verb} {count} map bits from {first}")
             }
-            PageAction::OverflowImage { chain, bytes, .. } => {
+            PageAction::OverflowImage {
+                chain,
+                index,
+                bytes,
+                ..
+            } => {
+                let (first, len) = (chain.first, bytes.len());
                 write!(
                     f,
-                    "overflow link of {} bytes, chain from page {}",
-                    bytes.len(),
-                    chain.first
+                    "overflow link {index} of {len} bytes, chain from page {first}"
                 )
             }
             PageAction::OverflowLink { next } => write!(f, "overflow link to page {next}"),

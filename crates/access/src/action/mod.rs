@@ -115,6 +115,8 @@ pub enum PageAction<'a> {
         store: StoreId,
         /// The chain.
         chain: ChainId,
+        /// Number of the link in the chain, from 0.
+        index: u32,
         /// The next link, or [`PageId::NONE`].
         next: PageId,
         /// The stretch of the value that this link holds.

@@ -6,8 +6,9 @@
 
 use longshore_base::{PageId, StoreId};
 
-use super::layout::{FenceLens, RowFlags, common_prefix};
+use super::layout::{FenceLens, HEADER_BYTES, RowFlags, WORD, common_prefix};
 use super::read::{NodeRef, value_at};
+use super::room::record_bytes;
 use crate::bytes::{Decoder, Malformed};
 
 /// The logical content of a node, borrowed from a log record or from an [`ImageBuf`].
@@ -63,6 +64,18 @@ impl<'a> NodeImage<'a> {
                 ImageEntry::decode(&mut decoder).ok()
             }
         })
+    }
+
+    /// Bytes of a page that the node takes, header and fences included.
+    pub fn page_bytes(&self) -> usize {
+        let fences = self.fence_lens();
+        let low_suffix = &self.low[fences.prefix as usize..];
+        let row = |(index, entry): (usize, ImageEntry<'_>)| {
+            let is_low = index == 0 && entry.suffix == low_suffix;
+            let stored_len = if is_low { 0 } else { entry.suffix.len() };
+            WORD + record_bytes(stored_len, entry.value.len())
+        };
+        HEADER_BYTES + fences.bytes() + self.entries().enumerate().map(row).sum::<usize>()
     }
 
     pub(super) fn fence_lens(&self) -> FenceLens {

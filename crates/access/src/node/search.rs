@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 
-use super::layout::{RECORD_HEADER, SLOT_WORD, Slot, WORD, first_word};
+use super::layout::{RECORD_HEADER, Slot, WORD, first_word};
 use super::read::NodeRef;
 
 /// A key without the node's prefix, and its first eight bytes as a number.

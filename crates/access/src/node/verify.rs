@@ -162,22 +162,6 @@ impl NodeRef<'_> {
     }
 }
 
-/// Whether `keys` ascend strictly and lie in `[low, upper)`.
-pub(super) fn is_ascending<'a>(
-    low: &'a [u8],
-    keys: impl Iterator<Item = &'a [u8]>,
-    upper: Option<&[u8]>,
-) -> bool {
-    let mut last: Option<&[u8]> = None;
-    for key in keys {
-        if key < low || last.is_some_and(|last| last >= key) {
-            return false;
-        }
-        last = Some(key);
-    }
-    upper.is_none_or(|upper| last.is_none_or(|last| last < upper))
-}
-
 fn check(holds: bool, reason: impl FnOnce() -> String) -> Result<(), NodeDamage> {
     if holds {
         Ok(())

@@ -10,12 +10,11 @@ use longshore_pool::PageMut;
 
 use super::image::{ImageEntry, NodeImage};
 use super::layout::{
-    FENCE_WORD, FOSTER_WORD, FenceLens, HEADER_BYTES, RECORD_HEADER, RecordHeader, RowFlags,
-    SHAPE_WORD, SLOT_WORD, SPARE_WORD, Shape, Slot, WORD, head_of, words,
+    FENCE_WORD, FOSTER_WORD, FenceLens, HEADER_BYTES, RecordHeader, RowFlags, SHAPE_WORD,
+    SLOT_WORD, SPARE_WORD, Shape, Slot, WORD, head_of, words,
 };
 use super::read::{NodeRef, value_at};
 use super::room::{Room, record_bytes};
-use super::verify::is_ascending;
 
 /// Why a change cannot be made.
 pub(crate) type Reason = &'static str;
@@ -40,7 +39,9 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         id: PageId,
         image: &NodeImage<'_>,
     ) -> Result<(), Reason> {
-        NodeMut { page }.rebuild(id, image)
+        check_image(page.len(), image)?;
+        NodeMut { page }.rebuild(id, image);
+        Ok(())
     }
 
     /// The node as a reader sees it.
@@ -58,7 +59,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
     ) -> Result<(), Reason> {
         match self.node().room_for_insert(key.len(), value.len()) {
             Room::Fits => {}
-            Room::Compact => self.compact()?,
+            Room::Compact => self.compact(),
             Room::Split => return Err("the row does not fit"),
         }
         self.insert_into_gap(position, key, flags, value);
@@ -76,7 +77,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
             let mut shape = node.shape;
             shape.garbage += (old_words - new_words) as u16;
             self.page.set_word(SHAPE_WORD, shape.to_word());
-            self.put_value(word, flags, value);
+            put_value(self.page, word, flags, value);
             return Ok(());
         }
         if room == Room::Split {
@@ -85,7 +86,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         let key = node.key(slot);
         self.remove(slot);
         if room == Room::Compact {
-            self.compact()?;
+            self.compact();
         }
         self.insert_into_gap(slot, &key, flags, value);
         Ok(())
@@ -117,8 +118,16 @@ impl<'m, 'p> NodeMut<'m, 'p> {
 
     /// Drops the rows from `slot` on, whose first key is `key`; `foster` has them.
     pub fn split_off(&mut self, slot: usize, key: &[u8], foster: PageId) -> Result<(), Reason> {
-        let image = self.node().image_left_of(slot, key, foster);
-        self.rebuild(self.page.as_ref().page_id(), &image.as_image())
+        let node = self.node();
+        if !node.is_leaf() && slot == 0 {
+            return Err("it would be a branch without children");
+        }
+        if node.slot(slot).is_low() {
+            return Err("a node cannot be split at its low fence");
+        }
+        let image = node.image_left_of(slot, key, foster);
+        self.rebuild(self.page.as_ref().page_id(), &image.as_image());
+        Ok(())
     }
 
     /// Sets the foster child; the upper fence stays.
@@ -134,18 +143,20 @@ impl<'m, 'p> NodeMut<'m, 'p> {
             .with_foster(right.foster);
         merged.push_image(&left);
         merged.push_image(right);
-        self.rebuild(self.page.as_ref().page_id(), &merged.as_image())
+        check_image(self.page.len(), &merged.as_image())?;
+        self.rebuild(self.page.as_ref().page_id(), &merged.as_image());
+        Ok(())
     }
 
     /// Writes the node anew without garbage.
-    fn compact(&mut self) -> Result<(), Reason> {
+    fn compact(&mut self) {
         let image = self.node().image();
-        self.rebuild(self.page.as_ref().page_id(), &image.as_image())
+        self.rebuild(self.page.as_ref().page_id(), &image.as_image());
     }
 
-    fn rebuild(&mut self, id: PageId, image: &NodeImage<'_>) -> Result<(), Reason> {
+    /// Writes a node with the content of `image`, which is sound and fits.
+    fn rebuild(&mut self, id: PageId, image: &NodeImage<'_>) {
         let fences = image.fence_lens();
-        check_image(self.page.as_ref().len(), fences, image)?;
         let page = &mut *self.page;
         page.set_u8(header::FORMAT, page::FORMAT_VERSION);
         page.set_u8(header::TYPE, PageType::Node as u8);
@@ -177,8 +188,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
             };
             let slot = Slot::new(heap / WORD, len, head_of(entry.suffix));
             page.set_word(SLOT_WORD + index, slot.0);
-            page.copy_in(slot.record_at() + RECORD_HEADER, stored);
-            put_value(page, slot, entry.flags, entry.value);
+            put_record(page, slot, entry.flags, stored, entry.value);
         }
         let shape = Shape {
             level: image.level,
@@ -188,7 +198,6 @@ impl<'m, 'p> NodeMut<'m, 'p> {
             garbage: 0,
         };
         page.set_word(SHAPE_WORD, shape.to_word());
-        Ok(())
     }
 
     /// Writes a row for which slot and record have room between slots and heap.
@@ -220,15 +229,56 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         };
         let slot = Slot::new(heap / WORD, len, head_of(suffix));
         self.page.set_word(SLOT_WORD + position, slot.0);
-        self.page.copy_in(slot.record_at() + RECORD_HEADER, stored);
-        self.put_value(slot, flags, value);
+        put_record(self.page, slot, flags, stored, value);
         shape.count += 1;
         shape.heap_start = (heap / WORD) as u16;
         self.page.set_word(SHAPE_WORD, shape.to_word());
     }
+}
 
-    fn put_value(&mut self, slot: Slot, flags: RowFlags, value: &[u8]) {
-        put_value(self.page, slot, flags, value);
+/// Writes a whole record, word by word: its words are its own, so none is read first.
+fn put_record(page: &mut PageMut<'_>, slot: Slot, flags: RowFlags, suffix: &[u8], value: &[u8]) {
+    let header = RecordHeader {
+        flags,
+        value_len: value.len() as u16,
+    };
+    let mut index = slot.record_at() / WORD;
+    page.set_word(index, header.to_word());
+    let mut pieces = suffix.chunks_exact(WORD);
+    for piece in &mut pieces {
+        index += 1;
+        page.set_word(index, little_word(piece));
+    }
+    // What is left of the suffix shares its word with the value's first bytes, and shifts the rest.
+    let mut carried = little_word(pieces.remainder());
+    let carried_bits = 8 * pieces.remainder().len() as u32;
+    let mut pieces = value.chunks_exact(WORD);
+    for piece in &mut pieces {
+        let word = little_word(piece);
+        index += 1;
+        page.set_word(index, carried | word << carried_bits);
+        carried = word.checked_shr(64 - carried_bits).unwrap_or(0);
+    }
+    let rest = pieces.remainder();
+    let word = little_word(rest);
+    if carried_bits as usize + 8 * rest.len() > 0 {
+        index += 1;
+        page.set_word(index, carried | word << carried_bits);
+    }
+    if carried_bits as usize + 8 * rest.len() > 64 {
+        page.set_word(index + 1, word >> (64 - carried_bits));
+    }
+}
+
+/// Up to eight bytes as they stand in a word, least significant first.
+#[inline]
+fn little_word(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk::<WORD>() {
+        Some(whole) => u64::from_le_bytes(*whole),
+        None => bytes
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
@@ -242,33 +292,43 @@ fn put_value(page: &mut PageMut<'_>, slot: Slot, flags: RowFlags, value: &[u8]) 
 }
 
 /// Checks that `image` is the content of a sound node that fits into a page of `page_bytes`.
-fn check_image(page_bytes: usize, fences: FenceLens, image: &NodeImage<'_>) -> Result<(), Reason> {
+fn check_image(page_bytes: usize, image: &NodeImage<'_>) -> Result<(), Reason> {
     if image.upper.is_some_and(|upper| upper <= image.low) {
         return Err("its fences are out of order");
     }
     if image.level > 0 && image.count() == 0 {
         return Err("it would be a branch without children");
     }
-    let low_suffix = &image.low[fences.prefix as usize..];
+    let fences = image.fence_lens();
+    let low = &image.low[fences.prefix as usize..];
     let mut bytes = HEADER_BYTES + fences.bytes();
-    for (index, entry) in image.entries().enumerate() {
-        let is_low = index == 0 && entry.suffix == low_suffix;
-        let stored_len = if is_low { 0 } else { entry.suffix.len() };
-        bytes += WORD + record_bytes(stored_len, entry.value.len());
-        if image.level > 0 && entry.value.len() != WORD {
+    let mut last: Option<&[u8]> = None;
+    for ImageEntry {
+        suffix,
+        flags,
+        value,
+    } in image.entries()
+    {
+        let is_low = last.is_none() && suffix == low;
+        let stored_len = if is_low { 0 } else { suffix.len() };
+        bytes += WORD + record_bytes(stored_len, value.len());
+        if image.level > 0 && (value.len() != WORD || flags != RowFlags::NONE) {
             return Err("a branch entry is not a page id");
         }
-        if image.level > 0 && index == 0 && !is_low {
+        if image.level > 0 && last.is_none() && !is_low {
             return Err("a branch does not start at its low fence");
         }
+        if last.map_or(suffix < low, |last| last >= suffix) {
+            return Err("its keys are out of order or below its low fence");
+        }
+        last = Some(suffix);
     }
     if bytes > page_bytes {
         return Err("its content does not fit into the page");
     }
-    let suffixes = image.entries().map(|entry: ImageEntry<'_>| entry.suffix);
-    let upper_suffix = image.upper.map(|upper| &upper[fences.prefix as usize..]);
-    if !is_ascending(low_suffix, suffixes, upper_suffix) {
-        return Err("its keys are out of order or beyond its fences");
+    let upper = image.upper.map(|upper| &upper[fences.prefix as usize..]);
+    if upper.is_some_and(|upper| last.is_some_and(|last| last >= upper)) {
+        return Err("its keys go beyond its upper fence");
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   0..32  page header        32..40  next link, all ones at the end
-//!  40..44  bytes held         44..48  zero
+//!  40..44  bytes held         44..48  number of the link in the chain
 //!  48..56  chain: first page  56..64  chain: born        64..  the bytes
 //! ```
 
@@ -11,6 +11,7 @@ use longshore_pool::{PageMut, PageRef};
 
 const NEXT_WORD: usize = 4;
 const LEN_AT: usize = 40;
+const INDEX_AT: usize = 44;
 const FIRST_WORD: usize = 6;
 const BORN_WORD: usize = 7;
 const BYTES_AT: usize = 64;
@@ -42,9 +43,10 @@ pub(crate) fn check_len(page_bytes: usize, len: usize) -> Result<(), &'static st
 }
 
 /// Writes the content of a link behind the page header.
-pub(crate) fn put(page: &mut PageMut<'_>, chain: ChainId, next: PageId, bytes: &[u8]) {
+pub(crate) fn put(page: &mut PageMut<'_>, chain: ChainId, index: u32, next: PageId, bytes: &[u8]) {
     put_next(page, next);
     page.set_u32(LEN_AT, bytes.len() as u32);
+    page.set_u32(INDEX_AT, index);
     page.set_word(FIRST_WORD, chain.first.get());
     page.set_word(BORN_WORD, chain.born.get());
     page.copy_in(BYTES_AT, bytes);
@@ -63,13 +65,23 @@ pub(super) fn is_link(page: PageRef<'_>, store: StoreId, chain: ChainId) -> bool
         && page.word(BORN_WORD) == chain.born.get()
 }
 
+/// Number of the link in its chain.
+pub(super) fn index(page: PageRef<'_>) -> u32 {
+    page.u32(INDEX_AT)
+}
+
 /// The next link of the chain.
 pub(super) fn next(page: PageRef<'_>) -> Option<PageId> {
     let next = PageId::new(page.word(NEXT_WORD));
     (next != PageId::NONE).then_some(next)
 }
 
+/// Bytes that the link holds.
+pub(super) fn len(page: PageRef<'_>) -> u32 {
+    page.u32(LEN_AT)
+}
+
 /// Appends the link's bytes to `out`; at most a page of them, whatever the page holds.
 pub(super) fn append_to(page: PageRef<'_>, out: &mut Vec<u8>) {
-    page.append_to(BYTES_AT, page.u32(LEN_AT) as usize, out);
+    page.append_to(BYTES_AT, len(page) as usize, out);
 }

@@ -1,3 +1,5 @@
 //! The access methods against their models.
 
+mod chain;
 mod node;
+mod tree;

@@ -56,6 +56,7 @@ impl Owned {
                     first: page,
                     born: Lsn::new(*number),
                 },
+                index: *number as u32,
                 next: page,
                 bytes: value,
             },
