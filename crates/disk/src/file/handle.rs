@@ -4,10 +4,10 @@
 //! I9. A transfer never undoes what another wrote to neighbouring bytes meanwhile.
 //!
 //! # Order
-//! `shape` is the only latch, one for all handles of a file. Shared: transfers that touch exactly the bytes they were asked for.
-//! Exclusive: whatever rewrites bytes beside them (the edges of an unaligned direct write, the
-//! zeroes of a reservation) or changes the length, so that no transfer of a neighbour is undone.
-//! It is held over the system call that it protects; nothing else is waited for under it.
+//! `shape` is the only latch, one for all handles of a file. Shared: transfers that touch exactly the
+//! bytes they were asked for. Exclusive: whatever rewrites bytes beside them (the edges of an
+//! unaligned direct write, the zeros of a reservation) or changes the length (I9). It is held over
+//! the system call that it protects; nothing else is waited for under it.
 
 use super::disk::{FileIo, because, failed, is_refusal};
 use super::{direct, reserve, transfer};

@@ -162,6 +162,10 @@ fn allocated_space_is_never_refused_later() {
     );
     let file = after.open("f", OpenMode::Write).unwrap();
     file.write_at(&[1; 4 * CHUNK as usize], 0).unwrap();
+    assert!(
+        file.write_at(&[1], 4 * CHUNK).unwrap_err().is_full(),
+        "as small as before"
+    );
 }
 
 #[test]
