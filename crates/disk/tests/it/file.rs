@@ -206,6 +206,21 @@ fn replaced_lock_file_does_not_let_two_in() {
 }
 
 #[test]
+fn file_system_without_direct_io_is_named_with_the_way_out() {
+    // The one file system that every Linux has and that never does direct I/O.
+    let error = open(Path::new("/proc/self"), FileIo::Direct)
+        .open("status", OpenMode::Read)
+        .map(drop)
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("refuses direct I/O; use buffered I/O"),
+        "{text}"
+    );
+    assert!(text.contains("status"), "{text}");
+}
+
+#[test]
 fn missing_and_existing_files_are_told_apart() {
     let directory = tempfile::tempdir().unwrap();
     let disk = open(directory.path(), FileIo::Buffered);
