@@ -6,8 +6,9 @@
 //! 2. Records are walked from `scan_from` to the first position, `end`, at which none is valid.
 //! 3. Everything behind `end` is searched for what looks like records, at every multiple of 8.
 //!    They are *left over*, and may be evidence (below).
-//! 4. To write on: left-over records are overwritten with zeros, every segment of the chain is synced, then
-//!    the directory, and only then loose and old files are removed. Reading only does none of this.
+//! 4. To write on: what may not be durable is written again, left-over records are overwritten with
+//!    zeros, the segments are synced, then the directory, and only then loose and old files are removed.
+//!    Reading only does none of this.
 //!
 //! # Torn end or damage
 //! After a crash the writes that had not been synced may be there in part and in any order, so an
@@ -16,8 +17,8 @@
 //! - a sync marker behind `end` that says the log was durable beyond `end`. The flusher writes one with
 //!   every synced group, naming the position that was durable before it;
 //! - the caller, who remembers a durable position elsewhere (a checkpoint in the control file);
-//! - any record in a loose file: header and name of a segment are durable, and so are those of all before
-//!   it, before the first record is written there (S1).
+//! - a finished segment behind a missing or unfinished one, or any record in an unfinished one: header and
+//!   name of a segment are durable before the next is begun, and before a record is written there (S1).
 //!
 //! What is not known: damage to the very last synced group, which no marker and no checkpoint followed, is
 //! taken for a torn end. That is so for every log that does not write twice.
@@ -31,18 +32,24 @@
 //! all records before the next append. Zeroing rather than an epoch in each record, because it costs
 //! nothing when there is nothing left over, which is nearly always, and no format.
 //!
-//! # Why everything is synced
-//! If only the process died, what was read may still be only in the operating system's cache. The caller
-//! is going to act on it (redo, undo, acknowledge); `durable_lsn` starts at `end`.
+//! # Why the last group is written again
+//! What is read may be in the operating system's cache only: the process died but the machine did not, or
+//! a sync failed and the cache now calls clean what never reached the device. The caller is going to
+//! act on it (redo, undo, acknowledge), and `durable_lsn` starts at `end`. So everything from the position
+//! that is known to be durable (by a marker, or by the caller) to `end` is written again, as are the
+//! headers of the segments ahead, and then synced. That is as much as one group, usually.
 
 use crate::LogError;
-use crate::reader::Reader;
+use crate::reader::{Reader, View};
 use crate::record::{Flaw, KIND_SYNC_MARKER, short_position};
 use crate::segment::{self, Identity, Segment};
 use crate::segments::Segments;
 use crate::{Access, Log, ScanFrom};
 use longshore_base::{Lsn, crash_point};
 use longshore_disk::{Disk, OpenMode};
+
+/// Bytes written at a time.
+const CHUNK_BYTES: u64 = 64 << 10;
 
 /// What opening found.
 pub(crate) struct Recovered {
@@ -54,7 +61,7 @@ pub(crate) struct Recovered {
 struct Loose {
     name: String,
     start: u64,
-    /// What is wrong with it; `None` if it would be right, were it not for a gap before it.
+    /// What is wrong with it; `None` if it is finished, but what lies before it is not.
     reason: Option<String>,
 }
 
@@ -78,36 +85,30 @@ pub(crate) fn recover(
     let segments = Segments::new(files.chain);
     let chain_end = segments.end().unwrap_or(scan_from);
     let mut reader = Reader::new(chain_end);
-    let (end, flaw) = find_end(&segments, &mut reader, scan_from)?;
-    if from.known_durable.get() > end {
-        let reason = format!(
-            "{flaw}, though the log was durable up to LSN {}",
-            from.known_durable
-        );
-        return Err(lost(&segments, &files.loose, end, reason));
-    }
+    let Found { end, flaw, durable } = find_end(&segments, &mut reader, scan_from)?;
+    let durable = durable.max(from.known_durable.get());
     let left_over = search(&segments, &mut reader, end)?;
-    if left_over.durable > end {
-        let reason = format!(
-            "{flaw}, though the log was durable up to LSN {}",
-            left_over.durable
-        );
+    let known = durable.max(left_over.durable);
+    if known > end {
+        let reason = format!("{flaw}, though the log was durable up to LSN {known}");
         return Err(lost(&segments, &files.loose, end, reason));
     }
     for loose in &files.loose {
         check_loose(disk, chain_end, loose, access)?;
     }
     if access == Access::ReadWrite {
+        write_again(&segments, &mut reader, durable, end)?;
         neutralise(&segments, end, left_over.end)?;
-        make_durable(disk, &segments)?;
-        for name in files
-            .loose
-            .iter()
-            .map(|loose| &loose.name)
-            .chain(&files.old)
-        {
-            disk.remove(name)?;
-            crash_point("log.open.removed");
+        for segment in segments.overlapping(durable, end.max(left_over.end)) {
+            segment.file.sync()?;
+        }
+        let unready = make_ready(&segments, database, end)?;
+        disk.sync_directory()?;
+        crash_point("log.open.synced");
+        let loose = files.loose.into_iter().map(|loose| loose.name);
+        remove_ahead(disk, loose.chain(unready).collect())?;
+        for name in files.old {
+            disk.remove(&name)?;
         }
     }
     Ok(Recovered { segments, end })
@@ -127,7 +128,7 @@ fn sort_out(
     found.sort();
     let needed = found.partition_point(|(start, _)| *start <= scan_from);
     let Some(first) = needed.checked_sub(1) else {
-        return Err(missing(scan_from));
+        return Err(missing_first(disk, database, scan_from, found.first()));
     };
     let mut files = Files {
         old: Vec::new(),
@@ -196,6 +197,33 @@ fn missing(start: u64) -> LogError {
     }
 }
 
+/// The segment with `scan_from` is missing; its name follows from the next one's, if sizes are alike.
+fn missing_first(
+    disk: &dyn Disk,
+    database: u64,
+    scan_from: u64,
+    next: Option<&(u64, String)>,
+) -> LogError {
+    let guess = |(start, name): &(u64, String)| {
+        let file = disk.open(name, OpenMode::Read).ok()?;
+        match Segment::identify(&*file, name, database, *start).ok()? {
+            Identity::Segment(bytes) => {
+                let before = (start - scan_from).div_ceil(bytes.max(1));
+                start.checked_sub(before * bytes)
+            }
+            Identity::Unfinished(_) => None,
+        }
+    };
+    missing(
+        next.and_then(guess)
+            .unwrap_or(if scan_from == Log::FIRST.get() {
+                0
+            } else {
+                scan_from
+            }),
+    )
+}
+
 /// Damage at `end`: names the missing or unreadable segment, if that is what ended the chain.
 fn lost(segments: &Segments, loose: &[Loose], end: u64, reason: String) -> LogError {
     let chain_end = segments.end().unwrap_or(end);
@@ -221,18 +249,34 @@ fn damaged_header(name: &str, start: u64, reason: &str) -> LogError {
     }
 }
 
-/// Walks the records; returns the first position without one, and why there is none.
-fn find_end(
-    segments: &Segments,
-    reader: &mut Reader,
-    scan_from: u64,
-) -> Result<(u64, Flaw), LogError> {
-    let mut position = scan_from;
+/// How far the valid records go.
+struct Found {
+    end: u64,
+    /// Why there is no record at `end`.
+    flaw: Flaw,
+    /// The farthest position that a marker among them says was durable; at least where they begin.
+    durable: u64,
+}
+
+/// Walks the records from `scan_from` on.
+fn find_end(segments: &Segments, reader: &mut Reader, scan_from: u64) -> Result<Found, LogError> {
+    let (mut end, mut durable) = (scan_from, scan_from);
     loop {
-        match reader.record(segments, position)? {
-            Ok(record) => position = record.end(),
-            Err(flaw) => return Ok((position, flaw)),
+        match reader.record(segments, end)? {
+            Ok(record) => {
+                durable = durable.max(marked(&record));
+                end = record.end();
+            }
+            Err(flaw) => return Ok(Found { end, flaw, durable }),
         }
+    }
+}
+
+/// The position that a record says was durable; zero if it is no marker.
+fn marked(record: &View<'_>) -> u64 {
+    match record.body().first_chunk() {
+        Some(durable) if record.kind() == KIND_SYNC_MARKER => u64::from_le_bytes(*durable),
+        _ => 0,
     }
 }
 
@@ -255,11 +299,7 @@ fn search(segments: &Segments, reader: &mut Reader, end: u64) -> Result<LeftOver
             // Not into its body: what users store is no evidence.
             position = record.end();
             left_over.end = record.end();
-            if record.kind() == KIND_SYNC_MARKER
-                && let Some(durable) = record.body().first_chunk()
-            {
-                left_over.durable = left_over.durable.max(u64::from_le_bytes(*durable));
-            }
+            left_over.durable = left_over.durable.max(marked(&record));
         }
     }
     Ok(left_over)
@@ -287,13 +327,17 @@ fn next_candidate(
     Ok(None)
 }
 
-/// A loose file must hold no record: otherwise what lies before it had been durable.
+/// A loose file must be the beginning of a segment at most: a finished one, or a record in it, proves
+/// that what lies before it had been durable (S1).
 fn check_loose(
     disk: &dyn Disk,
     chain_end: u64,
     loose: &Loose,
     access: Access,
 ) -> Result<(), LogError> {
+    let Some(reason) = &loose.reason else {
+        return Err(missing(chain_end));
+    };
     let file = disk.open(&loose.name, mode(access))?;
     let bytes = file.len()?.saturating_sub(segment::HEADER_BYTES);
     let name = loose.name.clone();
@@ -306,32 +350,72 @@ fn check_loose(
     let mut reader = Reader::new(loose.start + bytes);
     // Candidates from `start` on; a record that straddles the border begins in another file.
     let left_over = search(&segments, &mut reader, loose.start)?;
-    match (&loose.reason, left_over.end) {
-        (_, 0) => Ok(()),
-        (Some(reason), _) if loose.start == chain_end => {
-            Err(damaged_header(&loose.name, loose.start, reason))
-        }
+    match left_over.end {
+        0 => Ok(()),
+        _ if loose.start == chain_end => Err(damaged_header(&loose.name, loose.start, reason)),
         _ => Err(missing(chain_end)),
     }
 }
 
-/// Overwrites `[from, to)` with zeros.
-fn neutralise(segments: &Segments, from: u64, to: u64) -> Result<(), LogError> {
-    const CHUNK: u64 = 64 << 10;
+/// Removes segments ahead of the end, the last one first and each for good: a segment that is there
+/// proves that those before it were.
+fn remove_ahead(disk: &dyn Disk, mut names: Vec<String>) -> Result<(), LogError> {
+    names.sort();
+    for name in names.iter().rev() {
+        disk.remove(name)?;
+        disk.sync_directory()?;
+        crash_point("log.open.removed");
+    }
+    Ok(())
+}
+
+/// Writes `[from, to)` as it is, so that the next sync carries it to the device for certain.
+fn write_again(
+    segments: &Segments,
+    reader: &mut Reader,
+    from: u64,
+    to: u64,
+) -> Result<(), LogError> {
     let mut position = from;
     while position < to {
-        let bytes = vec![0; CHUNK.min(to - position) as usize];
-        position += segments.write(position, &bytes)? as u64;
+        let count = CHUNK_BYTES.min(to - position);
+        let Some(bytes) = reader.bytes(segments, position, count)? else {
+            break;
+        };
+        segments.write(position, bytes)?;
+        position += count;
+        crash_point("log.open.rewritten");
+    }
+    Ok(())
+}
+
+/// Overwrites `[from, to)` with zeros.
+fn neutralise(segments: &Segments, from: u64, to: u64) -> Result<(), LogError> {
+    let mut position = from;
+    while position < to {
+        let bytes = vec![0; CHUNK_BYTES.min(to - position) as usize];
+        segments.write(position, &bytes)?;
+        position += bytes.len() as u64;
         crash_point("log.open.zeroed");
     }
     Ok(())
 }
 
-fn make_durable(disk: &dyn Disk, segments: &Segments) -> Result<(), LogError> {
-    for segment in segments.overlapping(0, u64::MAX) {
-        segment.file.sync()?;
+/// Makes sure of the segments that hold nothing yet. Returns those for which the disk has no room
+/// after all, taken out of the table.
+fn make_ready(segments: &Segments, database: u64, end: u64) -> Result<Vec<String>, LogError> {
+    for segment in segments.overlapping(end, u64::MAX) {
+        // The one that holds the end has been ready long ago, unless it only begins there.
+        if segment.start < end {
+            continue;
+        }
+        match segment.refresh(database) {
+            Err(error) if error.is_full() => {
+                let unready = segments.remove_from(segment.start);
+                return Ok(unready.iter().map(|segment| segment.name.clone()).collect());
+            }
+            other => other?,
+        }
     }
-    disk.sync_directory()?;
-    crash_point("log.open.synced");
-    Ok(())
+    Ok(Vec::new())
 }

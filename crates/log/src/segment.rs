@@ -12,9 +12,10 @@
 //! The slice follows at offset 4096. The file is named after its start, `log-%016x`.
 //!
 //! # Invariants
-//! S1. Header, length and name of a segment, and of all before it, are durable before the first record
-//! is written into it: `prepare` and `recycle` return only then. So bytes of a record in a segment
-//! whose header is wrong, or behind a segment that is missing, are proof of damage.
+//! S1. Header, length and name of a segment are durable before the first record is written into it and
+//! before the next segment is begun: `prepare` and `recycle` return only then, and segments ahead are
+//! removed last one first. So a record in a segment whose header is wrong, or a finished segment behind
+//! one that is missing or unfinished, is proof of damage.
 
 use crate::LogError;
 use longshore_base::crash_point;
@@ -139,6 +140,15 @@ impl Segment {
             bytes: self.bytes,
             file: self.file.clone(),
         })
+    }
+
+    /// Makes sure again that a segment found ahead of the end is ready: whoever prepared it may have
+    /// died, or failed, before it was.
+    pub(crate) fn refresh(&self, database: u64) -> Result<(), DiskError> {
+        self.file.allocate(self.file_bytes())?;
+        self.file
+            .write_at(&header(database, self.start, self.bytes), 0)?;
+        self.file.sync()
     }
 
     /// Reads the header of the file `name`, which should begin at `start`.

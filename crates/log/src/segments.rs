@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! T1. The table is contiguous: each segment starts where the one before it ends.
-//! T2. Only the front is removed, only the back is added to.
+//! T2. Only the front is removed, only the back is added to, once the log is open.
 //!
 //! # Order
 //! The table's mutex is held for a look-up or a change of the table, never during I/O; a segment that
@@ -70,6 +70,13 @@ impl Segments {
         let mut table = self.table.lock();
         let is_passed = table.len() > 1 && table.front()?.end() <= before;
         is_passed.then(|| table.pop_front()).flatten()
+    }
+
+    /// Removes the segments from `start` on: while opening, when they turn out not to be ready.
+    pub(crate) fn remove_from(&self, start: u64) -> Vec<Arc<Segment>> {
+        let mut table = self.table.lock();
+        let keep = table.partition_point(|segment| segment.start < start);
+        table.split_off(keep).into()
     }
 
     /// The segment that holds `position`.

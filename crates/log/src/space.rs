@@ -43,8 +43,9 @@ use std::sync::Arc;
 const SEGMENTS_AHEAD: u64 = 2;
 /// What a claim grows by when it must, if there is room for that much.
 const CLAIM_CHUNK: u64 = 16 << 10;
-/// At most this much is kept for those who must not fail, and at most an eighth of the log.
-const RESERVE_MAX: u64 = 4 << 20;
+/// At most this much is kept for those who must not fail; and at most an eighth of the log, and two
+/// segments.
+const RESERVE_BYTES_MAX: u64 = 4 << 20;
 
 /// Who may use how much of the disk.
 pub(crate) struct Space {
@@ -83,12 +84,15 @@ enum Limit {
 
 impl Space {
     pub(crate) fn new(parts: SpaceParts) -> Arc<Space> {
+        let slice_bytes = parts.segment_bytes - segment::HEADER_BYTES;
         Arc::new(Space {
             demand: CachePadded::new(AtomicU64::new(parts.tail)),
-            prepared: CachePadded::new(AtomicU64::new(parts.segments.end().unwrap_or(0))),
-            reserve: (parts.bytes_max / 8).min(RESERVE_MAX),
+            prepared: CachePadded::new(AtomicU64::new(parts.segments.end().unwrap_or(parts.tail))),
+            reserve: RESERVE_BYTES_MAX
+                .min(parts.bytes_max / 8)
+                .min(2 * slice_bytes),
             bytes_max: parts.bytes_max,
-            slice_bytes: parts.segment_bytes - segment::HEADER_BYTES,
+            slice_bytes,
             database: parts.database,
             is_read_only: parts.is_read_only,
             disk: parts.disk,
