@@ -24,6 +24,16 @@ pub struct NodeBuilder {
     rows: Vec<Row>,
     /// Keys and values of `rows` and `held`, one behind the other.
     bytes: Vec<u8>,
+    counted: Counted,
+}
+
+/// What the first rows of a node take with a prefix of some length: counted once, for as long as
+/// the prefix stays the same, which is until the node is nearly full or nearly empty.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    rows: usize,
+    prefix: usize,
+    bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +64,7 @@ impl NodeBuilder {
             held: None,
             rows: Vec::new(),
             bytes: Vec::new(),
+            counted: Counted::default(),
         }
     }
 
@@ -97,6 +108,7 @@ impl NodeBuilder {
         let full = self.image(Some(&low));
         self.bytes.drain(..held.at);
         self.rows.clear();
+        self.counted = Counted::default();
         self.rows.push(Row { at: 0, ..held });
         self.low = low;
         Some(full)
@@ -113,11 +125,20 @@ impl NodeBuilder {
     }
 
     /// Bytes of a page that the node takes with `upper` as its upper fence.
-    fn bytes_below(&self, upper: Option<&[u8]>) -> usize {
+    fn bytes_below(&mut self, upper: Option<&[u8]>) -> usize {
         let prefix = prefix_len(&self.low, upper);
+        if self.counted.prefix != prefix {
+            self.counted = Counted {
+                prefix,
+                ..Counted::default()
+            };
+        }
+        for row in &self.rows[self.counted.rows..] {
+            self.counted.bytes += WORD + record_bytes(row.key_len - prefix, row.value_len);
+        }
+        self.counted.rows = self.rows.len();
         let fences = padded(self.low.len()) + padded(upper.map_or(0, <[u8]>::len));
-        let row = |row: &Row| WORD + record_bytes(row.key_len - prefix, row.value_len);
-        HEADER_BYTES + fences + self.rows.iter().map(row).sum::<usize>()
+        HEADER_BYTES + fences + self.counted.bytes
     }
 
     fn key(&self, row: Row) -> &[u8] {

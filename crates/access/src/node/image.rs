@@ -277,6 +277,8 @@ impl ImageBuf {
 
 impl NodeRef<'_> {
     /// The whole node, as content for another page: root growth and shrinking, copies.
+    ///
+    /// To be called under a latch: of a page that changes meanwhile the image is nonsense, and large.
     pub fn image(&self) -> ImageBuf {
         let (low, upper) = (self.low(), self.upper());
         let mut image = self.image_between(&low, upper.as_deref());
@@ -285,7 +287,7 @@ impl NodeRef<'_> {
     }
 
     /// What moves to the right when the node is split at `slot`: the rows from there on, and the
-    /// foster child. The new node's low fence is the key in `slot`.
+    /// foster child. The new node's low fence is the key in `slot`. To be called under a latch.
     pub fn image_right_of(&self, slot: usize) -> ImageBuf {
         let (low, upper) = (self.key(slot), self.upper());
         let mut image = self.image_between(&low, upper.as_deref());

@@ -114,8 +114,8 @@ impl NodeRef<'_> {
         HEADER_BYTES + fences + rows <= self.page.len()
     }
 
-    /// Bytes that the rows would take if their keys were stored without `prefix` bytes only;
-    /// `keep_low` says whether a key equal to the low fence would still not be stored.
+    /// Bytes that the rows would take if records left out `prefix` bytes of their keys;
+    /// `keep_low` says whether the low fence stays, so that a key equal to it is still not stored.
     fn bytes_with_prefix(&self, prefix: usize, keep_low: bool) -> usize {
         let own_prefix = self.fences.prefix as usize;
         let row = |index: usize| {

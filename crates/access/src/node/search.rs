@@ -81,7 +81,8 @@ impl NodeRef<'_> {
             self.suffix_word(self.slot(slot)) < probe.word
         });
         let mut end = end;
-        // Where eight bytes tie as well, whole suffixes are compared; mostly the first is it.
+        // Where eight bytes tie as well, whole suffixes are compared: the first, which mostly is it,
+        // and then by halves.
         let mut step = 0;
         while slot < end {
             let middle = slot + step.min((end - slot) / 2);

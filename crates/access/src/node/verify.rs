@@ -4,7 +4,7 @@ use longshore_base::PageType;
 use longshore_base::page::{FORMAT_VERSION, header};
 
 use super::image::prefix_len;
-use super::layout::{FOSTER_WORD, SLOT_WORD, SPARE_WORD, Slot, WORD, head_of};
+use super::layout::{FOSTER_WORD, SLOT_WORD, SPARE_WORD, WORD, head_of};
 use super::read::NodeRef;
 
 /// What is wrong with a node.
@@ -124,8 +124,7 @@ impl NodeRef<'_> {
             check(slot.head() == head, || {
                 format!("N2: slot {index} has a wrong head")
             })?;
-            let aliased = slot.0 as u32 >> 16 == u32::from(Slot::IS_LOW);
-            check((key == low) == aliased, || {
+            check((key == low) == slot.is_low(), || {
                 format!("N7: slot {index} stores its key wrongly")
             })?;
             check(key >= low, || {

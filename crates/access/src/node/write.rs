@@ -10,8 +10,8 @@ use longshore_pool::PageMut;
 
 use super::image::{ImageEntry, NodeImage};
 use super::layout::{
-    FENCE_WORD, FOSTER_WORD, FenceLens, HEADER_BYTES, RecordHeader, RowFlags, SHAPE_WORD,
-    SLOT_WORD, SPARE_WORD, Shape, Slot, WORD, head_of, words,
+    FENCE_WORD, FOSTER_WORD, HEADER_BYTES, RecordHeader, RowFlags, SHAPE_WORD, SLOT_WORD,
+    SPARE_WORD, Shape, Slot, WORD, head_of, words,
 };
 use super::read::{NodeRef, value_at};
 use super::room::{Room, record_bytes};

@@ -265,6 +265,53 @@ proptest! {
     }
 }
 
+proptest! {
+    /// What a reader sees of the row is after the undo what it was before the operation.
+    #[test]
+    fn inverse_restores_what_readers_see(
+        op in 0usize..4,
+        before in prop::option::of((row_flags(), prop::collection::vec(any::<u8>(), 0..40))),
+        flags in row_flags(),
+        value in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let op = [RowOp::Insert, RowOp::Update, RowOp::Ghost, RowOp::Revive][op];
+        let mut page = TestPage::blank(4, PageSize::MIN);
+        let empty = ImageBuf::new(STORE, 0, b"", None);
+        page.apply(&PageAction::FormatNode(empty.as_image())).unwrap();
+        let (old_flags, old_value) = before.clone().unwrap_or_default();
+        if before.is_some() {
+            let row = PageAction::InsertRow { key: b"k", flags: old_flags, value: &old_value };
+            page.apply(&row).unwrap();
+        }
+        let visible = |page: &TestPage| {
+            let node = page.node();
+            let slot = node.find(b"k").ok().filter(|slot| !node.is_ghost(*slot));
+            slot.map(|slot| (node.flags(slot), node.value(slot)))
+        };
+        let seen = visible(&page);
+        let row = RowRecord {
+            store: STORE,
+            root: PageId::new(3),
+            page: PageId::new(4),
+            previous: Lsn::ZERO,
+            op,
+            key: b"k",
+            flags,
+            value: &value,
+            old_flags,
+            old_value: &old_value,
+        };
+        if page.apply(&row.action()).is_ok() {
+            page.apply(&row.inverse().action()).or_else(|why| match op {
+                // An insert of a ghost has nothing to undo that anybody sees.
+                RowOp::Insert if flags.is_ghost() => Ok(()),
+                _ => Err(why),
+            }).unwrap();
+            prop_assert_eq!(visible(&page), seen);
+        }
+    }
+}
+
 #[test]
 fn records_read_well() {
     let row = RowRecord {
