@@ -9,7 +9,7 @@ use super::owner::{Owner, OwnerSlot};
 use super::queue::{Acquired, OwnerIndex, Request};
 use super::stats::Counters;
 use super::wait::Wait;
-use longshore_base::sync::atomic::{AtomicUsize, Ordering, fence};
+use longshore_base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use longshore_base::{Durability, Environment, TxnId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ impl Default for LockOptions {
 const BUCKETS_SHARE: usize = 8;
 /// Buckets that even the smallest table has.
 const BUCKETS_MIN: usize = if cfg!(loom) { 1 } else { 64 };
+/// Buckets that even the largest table has; a handful under the model checker.
+const BUCKETS_MAX: usize = if cfg!(loom) { 1 } else { 1 << 24 };
 /// Bytes that a bucket keeps for its next rush when it becomes empty.
 const SPILL_KEPT: usize = 8 * size_of::<Request>();
 
@@ -51,14 +53,19 @@ pub struct LockManager {
     /// Bytes charged. Touched only when something grows or shrinks.
     bytes_used: AtomicUsize,
     counters: Counters,
+    /// No boundary may vanish. Written while nobody else is there, read under page latches.
+    pins_boundaries: AtomicBool,
+    /// Inserts pay no heed to gaps that others have read. Written by tests only.
+    ignores_gaps: AtomicBool,
     log: Arc<dyn Durability>,
     env: Arc<dyn Environment>,
 }
 
 /// What an insert finds in the gap that it is about to split.
+#[doc(hidden)]
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum GapCheck {
+pub enum GapCheck {
     /// Nobody has read it.
     Free,
     /// The inserting transaction itself has read it, nobody else.
@@ -75,7 +82,7 @@ impl LockManager {
         env: Arc<dyn Environment>,
     ) -> Arc<LockManager> {
         let share = options.bytes_max / BUCKETS_SHARE / size_of::<Bucket>();
-        let buckets = (share.max(BUCKETS_MIN) + 1).next_power_of_two() / 2;
+        let buckets = (share.clamp(BUCKETS_MIN, BUCKETS_MAX) + 1).next_power_of_two() / 2;
         Arc::new(LockManager {
             buckets: (0..buckets).map(|_| Bucket::default()).collect(),
             slots: (0..options.owners_max)
@@ -86,9 +93,26 @@ impl LockManager {
             ),
             options,
             counters: Counters::default(),
+            pins_boundaries: AtomicBool::new(false),
+            ignores_gaps: AtomicBool::new(false),
             log,
             env,
         })
+    }
+
+    /// Lets no boundary vanish until told otherwise.
+    ///
+    /// For restart: transactions still to be undone hold no locks that would keep their ghosts.
+    pub(crate) fn pin_boundaries(&self, pinned: bool) {
+        // Relaxed: nobody else works yet; those who do later are begun by this thread.
+        self.pins_boundaries.store(pinned, Ordering::Relaxed);
+    }
+
+    /// Switches the protection of gaps off, so that a test can see its checker fail.
+    #[doc(hidden)]
+    pub fn ignore_gaps(&self) {
+        // Relaxed: set before the test starts its threads.
+        self.ignores_gaps.store(true, Ordering::Relaxed);
     }
 
     /// The owner in slot `index`, which no other open transaction has.
@@ -206,11 +230,16 @@ impl LockManager {
     }
 
     /// Whether `owner` may insert into the gap below `boundary`. The caller holds the page's latch.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn check_gap(&self, owner: &Owner, boundary: LockName) -> GapCheck {
+    pub fn check_gap(&self, owner: &Owner, boundary: LockName) -> GapCheck {
         // SeqCst: page latch, fence, look; against lock, fence, look at the page in `publish_locks`.
         fence(Ordering::SeqCst);
         if !self.bucket(boundary.hash()).glance().0.has_gaps() {
+            return GapCheck::Free;
+        }
+        // Relaxed: set before anybody works, if at all.
+        if self.ignores_gaps.load(Ordering::Relaxed) {
             return GapCheck::Free;
         }
         let latched = self.latch(boundary.hash());
@@ -229,8 +258,9 @@ impl LockManager {
     /// Makes sure that a page looked at from now on shows the changes of all who missed our locks.
     ///
     /// A scan calls it after its last lock on a leaf and before it validates the leaf.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn publish_locks(&self) {
+    pub fn publish_locks(&self) {
         // SeqCst: the other side of `check_gap` and `is_free`.
         fence(Ordering::SeqCst);
     }
@@ -240,6 +270,10 @@ impl LockManager {
     /// The caller holds the latch of the page in which the boundary disappears.
     #[inline]
     pub(crate) fn is_free(&self, name: LockName) -> bool {
+        // Relaxed: set while nobody else works.
+        if self.pins_boundaries.load(Ordering::Relaxed) {
+            return false;
+        }
         // SeqCst: page latch, fence, look; against lock, fence, look at the page in `publish_locks`.
         fence(Ordering::SeqCst);
         let (summary, dependency) = self.bucket(name.hash()).glance();
@@ -281,8 +315,9 @@ impl LockManager {
         &self.counters
     }
 
-    pub(super) fn owners_max(&self) -> OwnerIndex {
-        self.slots.len() as OwnerIndex
+    /// Transactions that may be open at a time.
+    pub fn owners_max(&self) -> usize {
+        self.slots.len()
     }
 
     pub(super) fn search_interval(&self) -> Duration {

@@ -81,8 +81,7 @@ mod wait;
 
 pub use dependency::{CommitLevel, Dependency};
 pub use error::LockError;
-pub(crate) use manager::GapCheck;
-pub use manager::{LockManager, LockOptions};
+pub use manager::{GapCheck, LockManager, LockOptions};
 pub use mode::{GapMode, KeyMode, Mode};
 pub use name::LockName;
 pub use owner::Owner;

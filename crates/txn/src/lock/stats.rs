@@ -57,7 +57,7 @@ pub struct LockWait {
 impl LockManager {
     /// Who waits for whom, for how long. Each line is true of some moment during the call.
     pub fn waits(&self) -> Vec<LockWait> {
-        (0..self.owners_max())
+        (0..self.owners_max() as OwnerIndex)
             .filter_map(|index| self.wait_of(index))
             .collect()
     }

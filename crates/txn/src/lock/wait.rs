@@ -20,7 +20,7 @@ pub enum Wait {
 /// A request in the queue. Whoever holds one must `finish` or `withdraw` it.
 #[must_use]
 #[derive(Debug)]
-pub(crate) enum Ticket {
+enum Ticket {
     /// Granted after all.
     Done,
     /// In the queue.
@@ -51,13 +51,26 @@ impl LockManager {
         outcome
     }
 
+    /// Lines up and gives up at once, unless the lock was granted in between: a time-out for tests in
+    /// which no time passes.
+    #[doc(hidden)]
+    pub fn lock_or_leave(&self, owner: &mut Owner, name: LockName, mode: Mode) -> bool {
+        match self.line_up(owner, name, mode) {
+            Ok(Ticket::Done) => true,
+            Ok(Ticket::Queued) => {
+                let granted = self.withdraw(owner, name) == Withdrawn::AlreadyGranted;
+                if granted {
+                    self.finish(owner, name);
+                }
+                self.slot(owner.index).end_wait();
+                granted
+            }
+            Err(_) => false,
+        }
+    }
+
     /// Puts the request in the queue, or grants it if the way has become free.
-    pub(crate) fn line_up(
-        &self,
-        owner: &mut Owner,
-        name: LockName,
-        mode: Mode,
-    ) -> Result<Ticket, LockError> {
+    fn line_up(&self, owner: &mut Owner, name: LockName, mode: Mode) -> Result<Ticket, LockError> {
         let slot = self.slot(owner.index);
         slot.begin_wait(name, mode, self.now(), owner.txn);
         loop {
@@ -141,7 +154,7 @@ impl LockManager {
     }
 
     /// Takes the request out of the queue and lets those behind it pass.
-    pub(crate) fn withdraw(&self, owner: &Owner, name: LockName) -> Withdrawn {
+    fn withdraw(&self, owner: &Owner, name: LockName) -> Withdrawn {
         let mut latched = self.latch(name.hash());
         let withdrawn = latched.withdraw(name.hash(), owner.index);
         if withdrawn == Withdrawn::Yes {
@@ -151,7 +164,7 @@ impl LockManager {
     }
 
     /// Takes note of a lock that was granted during the wait.
-    pub(crate) fn finish(&self, owner: &mut Owner, name: LockName) {
+    fn finish(&self, owner: &mut Owner, name: LockName) {
         let latched = self.latch(name.hash());
         owner.depend_on(latched.last_commit());
         drop(latched);

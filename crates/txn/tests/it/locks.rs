@@ -2,6 +2,7 @@
 
 use crate::actors::{Actor, FakeLog, LONG, manager, name};
 
+use longshore_access::Boundaries;
 use longshore_base::{Lsn, StoreId, SystemEnvironment, TxnId};
 use longshore_txn::{CommitLevel, Dependency, LockError, LockManager, LockOptions, Mode, Wait};
 use std::sync::Arc;

@@ -4,3 +4,6 @@ mod actors;
 mod deadlocks;
 mod lock_cost;
 mod locks;
+mod scans;
+mod transactions;
+mod world;
