@@ -1,0 +1,95 @@
+//! Checkpoints: where a restart may begin to read the log.
+//!
+//! # Protocol
+//! A checkpoint stops nobody. Its steps, in this order:
+//!
+//! | step | why there |
+//! |---|---|
+//! | write dirty pages | so that `redo_lsn` moves |
+//! | `begin` := end of the log | whatever starts later is after it |
+//! | `first` := oldest first record of an active transaction | undo may need the log from there |
+//! | `redo` := oldest change that a page on disk may lack, at most `begin` | redo starts there |
+//! | sync the data file | pages counted as clean are on disk now |
+//! | log a checkpoint record, sync the log | commits that made transactions "not active" are safe |
+//! | write the control file, both slots | from here on, restart uses it |
+//! | recycle the log below `scan = min(redo, first)` | nobody needs it any more |
+//!
+//! # Invariants
+//! I1. The log is kept from the `scan_lsn` of either slot of the control file on.
+//! I2. A transaction that is not in `first` has its commit or its end in the log below the checkpoint
+//! record, and so on disk before the control file says so.
+//!
+//! # Failure
+//! A crash or an error at any step leaves the control file as it was, and the log with it. A failed
+//! sync poisons the database.
+
+use crate::control::{Control, State};
+use crate::engine::Engine;
+use crate::error::Result;
+use longshore_base::{Lsn, TxnId, crash_point};
+use longshore_log::Level;
+
+/// Kind of the log record of a checkpoint: two words, `redo_lsn` and `scan_lsn`.
+pub(crate) const CHECKPOINT: u8 = 64;
+
+impl Engine {
+    /// Takes a checkpoint; one at a time.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        let _one = self.checkpointing.lock();
+        self.condition.check_poison()?;
+        self.note(self.checkpoint_as(State::InUse))
+    }
+
+    /// The checkpoint that ends the use of a database: nothing is active, nothing dirty.
+    pub(crate) fn checkpoint_clean(&self) -> Result<()> {
+        let _one = self.checkpointing.lock();
+        self.note(self.checkpoint_as(State::Clean))
+    }
+
+    /// Whether enough log was written since the last checkpoint.
+    pub(crate) fn is_checkpoint_due(&self) -> bool {
+        let since = self.control.get().end_lsn;
+        self.log.tail().get().saturating_sub(since.get()) >= self.options.checkpoint_bytes()
+    }
+
+    fn checkpoint_as(&self, state: State) -> Result<()> {
+        crash_point("checkpoint.begun");
+        self.pool.flush_all()?;
+        let begin = self.log.tail();
+        let first = self.manager.oldest_first_lsn().unwrap_or(begin);
+        let redo = self.pool.oldest_dirty(begin);
+        let pages = self.pool.file_pages();
+        self.pool.sync_data()?;
+        crash_point("checkpoint.synced");
+        let scan = redo.min(first);
+        let record = self.log_checkpoint(redo, scan)?;
+        crash_point("checkpoint.logged");
+        // A clean log is read from the checkpoint itself, which is its last record.
+        let (redo, scan) = match state {
+            State::Clean => (record, record),
+            State::InUse => (redo, scan),
+        };
+        self.control.write(Control {
+            redo_lsn: redo,
+            scan_lsn: scan,
+            end_lsn: record,
+            state,
+            next_txn: self.manager.next_txn(),
+            pages,
+            ..self.control.get()
+        })?;
+        crash_point("checkpoint.control");
+        self.log.truncate(scan)?;
+        self.counters.checkpoints.add(1);
+        Ok(())
+    }
+
+    fn log_checkpoint(&self, redo: Lsn, scan: Lsn) -> Result<Lsn> {
+        let mut claim = self.log.claim_reserve();
+        let body = [redo.get().to_le_bytes(), scan.get().to_le_bytes()];
+        let body = [&body[0][..], &body[1][..]];
+        let lsn = (self.log).append(&mut claim, CHECKPOINT, TxnId::SYSTEM, Lsn::ZERO, &body)?;
+        self.log.flush(lsn, Level::Sync)?;
+        Ok(lsn)
+    }
+}

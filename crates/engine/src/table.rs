@@ -1,0 +1,128 @@
+//! Handles to tables.
+
+use crate::error::{Error, Result};
+use crate::gate::{Entered, Epoch, Gate, Refused};
+use longshore_access::Tree;
+use longshore_base::sync::Mutex;
+use longshore_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use longshore_base::{Environment, PageId, StoreId};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A table of a database: an ordered map from keys to values.
+///
+/// A handle is cheap to clone and stays good while the table is renamed; once the table is dropped,
+/// every use is [`Error::TableDropped`]. Keys are bytes, ordered as bytes, up to a quarter of a page
+/// long; values are bytes, up to 1 GiB.
+#[derive(Clone)]
+pub struct Table {
+    pub(crate) state: Arc<TableState>,
+}
+
+impl Table {
+    /// The table's present name.
+    pub fn name(&self) -> String {
+        self.state.name()
+    }
+
+    /// The number under which the table's pages and log records are found, now: loading an empty
+    /// table in bulk gives it another. None is ever used again.
+    pub fn id(&self) -> StoreId {
+        self.state.tree().store
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({:?}, {:?})", self.name(), self.id())
+    }
+}
+
+/// What all handles of a table share; there is one per table and open database.
+pub(crate) struct TableState {
+    /// Which open database this belongs to.
+    owner: u64,
+    pub(crate) gate: Gate,
+    /// The tree. Changed behind the closed gate only: whoever is inside may rely on it, whoever is
+    /// not checks the gate's epoch.
+    store: AtomicU32,
+    root: AtomicU64,
+    name: Mutex<String>,
+}
+
+impl TableState {
+    pub(crate) fn new(owner: u64, name: &str, tree: Tree) -> TableState {
+        TableState {
+            owner,
+            gate: Gate::new(),
+            store: AtomicU32::new(tree.store.get()),
+            root: AtomicU64::new(tree.root.get()),
+            name: Mutex::new(name.to_owned()),
+        }
+    }
+
+    /// The tree that holds the rows.
+    #[inline]
+    pub(crate) fn tree(&self) -> Tree {
+        // Relaxed: the gate orders changes against those who enter, and its epoch finds out those
+        // who read store and root of different trees.
+        Tree {
+            store: StoreId::new(self.store.load(Ordering::Relaxed)),
+            root: PageId::new(self.root.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Lets the handle lead to another tree; the caller has closed the gate.
+    pub(crate) fn set_tree(&self, tree: Tree) {
+        // Relaxed: the gate opens after this, with SeqCst.
+        self.store.store(tree.store.get(), Ordering::Relaxed);
+        self.root.store(tree.root.get(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.name.lock().clone()
+    }
+
+    pub(crate) fn set_name(&self, name: &str) {
+        name.clone_into(&mut self.name.lock());
+    }
+
+    /// Enters the table's gate for the time of a transaction.
+    pub(crate) fn enter(&self, env: &dyn Environment, limit: Duration) -> Result<Entered> {
+        self.gate
+            .enter(env, limit)
+            .map_err(|refused| self.refusal(refused, 1, limit))
+    }
+
+    /// The epoch of the table's gate.
+    #[inline]
+    pub(crate) fn epoch(&self) -> Result<Epoch> {
+        self.gate
+            .epoch()
+            .map_err(|refused| self.refusal(refused, 1, Duration::ZERO))
+    }
+
+    /// Fails unless the table belongs to the open database `instance`.
+    #[inline]
+    pub(crate) fn check_owner(&self, instance: u64) -> Result<()> {
+        if self.owner == instance {
+            return Ok(());
+        }
+        Err(Error::ForeignTable { table: self.name() })
+    }
+
+    /// The error for being kept out.
+    #[cold]
+    pub(crate) fn refusal(&self, refused: Refused, transactions: u64, waited: Duration) -> Error {
+        let table = self.name();
+        match refused {
+            Refused::Gone => Error::TableDropped { table },
+            Refused::Busy => Error::TableBusy {
+                table,
+                transactions,
+                waited,
+            },
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! Transactions as users hold them.
+//!
+//! # Protocol
+//! A [`Transaction`] and its cursors share one [`Shared`]; every call locks its state, which nobody
+//! else wants unless the program uses one transaction from several threads. The first use of a table
+//! enters the table's gate; ending the transaction leaves all gates, after locks were released.
+//!
+//! | state  | by                                        | then                                     |
+//! |--------|-------------------------------------------|------------------------------------------|
+//! | active | `begin`                                   | everything is allowed                    |
+//! | doomed | an error after which it must be rolled back | every call repeats that error          |
+//! | ended  | commit, rollback, drop                    | every call is [`Error::TransactionEnded`] |
+//!
+//! # Failure
+//! An operation that fails has changed nothing, and the transaction goes on; only a deadlock or a
+//! lock not had in time dooms it. When the log is full, a checkpoint is taken and the operation tried once more. A rollback that
+//! cannot finish stops the database: reopening finishes it.
+
+use crate::commit::CommitHandle;
+use crate::cursor::Cursor;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::gate::Entered;
+use crate::large::ValueReader;
+use crate::lease::Lease;
+use crate::options::{Access, Durability};
+use crate::range::{self, KeyRange};
+use crate::table::{Table, TableState};
+use longshore_access::Tree;
+use longshore_base::TxnId;
+use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use longshore_base::sync::{Mutex, MutexGuard};
+use longshore_txn::TxnError;
+use std::fmt;
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What one transaction may choose for itself.
+///
+/// ```
+/// use longshore::{Database, Durability, TransactionOptions};
+/// # fn main() -> longshore::Result<()> {
+/// # let db = Database::in_memory()?;
+/// let relaxed = TransactionOptions::new().durability(Durability::None);
+/// let tx = db.begin_with(relaxed)?;
+/// # tx.commit()
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TransactionOptions {
+    pub(crate) durability: Option<Durability>,
+    pub(crate) lock_wait: Option<Duration>,
+    pub(crate) access: Access,
+}
+
+impl TransactionOptions {
+    /// The database's own choices.
+    pub fn new() -> TransactionOptions {
+        TransactionOptions::default()
+    }
+
+    /// How safe the commit is when it is answered.
+    pub fn durability(mut self, durability: Durability) -> TransactionOptions {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// Longest wait for a lock; zero means not to wait.
+    pub fn lock_wait(mut self, limit: Duration) -> TransactionOptions {
+        self.lock_wait = Some(limit);
+        self
+    }
+
+    /// Refuses changes.
+    pub fn read_only(mut self) -> TransactionOptions {
+        self.access = Access::ReadOnly;
+        self
+    }
+}
+
+/// A transaction: serializable, rolled back when dropped.
+///
+/// Calls take `&self`, so cursors may be open while rows are read and changed. It may move between
+/// threads, and keeps the database open.
+///
+/// ```
+/// use longshore::Database;
+/// # fn main() -> longshore::Result<()> {
+/// let db = Database::in_memory()?;
+/// let table = db.create_table("stock")?;
+///
+/// let tx = db.begin()?;
+/// tx.put(&table, "apples", "3")?;
+/// assert_eq!(tx.get(&table, "apples")?, Some(b"3".to_vec()));
+/// tx.rollback()?;
+///
+/// assert_eq!(db.get(&table, "apples")?, None);
+/// # Ok(()) }
+/// ```
+pub struct Transaction {
+    shared: Arc<Shared>,
+}
+
+type TxnResult<T> = std::result::Result<T, TxnError>;
+
+/// A point in a transaction to which it can be taken back.
+#[derive(Clone, Debug)]
+pub struct Savepoint {
+    txn: TxnId,
+    inner: longshore_txn::Savepoint,
+}
+
+/// What a transaction and its cursors share.
+pub(crate) struct Shared {
+    lease: Arc<Lease>,
+    id: TxnId,
+    durability: Durability,
+    lock_wait: Duration,
+    access: Access,
+    /// Set when the transaction ends; a hint for cursors, which spares them the lock.
+    ended: AtomicBool,
+    /// Raised by each change of this transaction's, so that cursors read again what they had ahead.
+    changes: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// Guarded by `Shared::state`.
+struct State {
+    /// `None` once ended.
+    txn: Option<longshore_txn::Transaction>,
+    /// The tables used so far.
+    entered: Vec<(Arc<TableState>, Entered)>,
+    /// Why nothing but a rollback is possible.
+    doom: Option<Error>,
+}
+
+impl Transaction {
+    pub(crate) fn begin(lease: Arc<Lease>, options: TransactionOptions) -> Result<Transaction> {
+        let engine = &lease.engine;
+        engine.condition.check()?;
+        let lock_wait = options.lock_wait.unwrap_or(engine.options.lock_wait);
+        let mut txn = engine.note(engine.manager.begin())?;
+        txn.set_lock_wait(lock_wait);
+        // Again, now that `close` can see the transaction.
+        engine.condition.check()?;
+        let shared = Shared {
+            id: txn.id(),
+            durability: options.durability.unwrap_or(engine.options.durability),
+            lock_wait,
+            access: engine.options.access.max(options.access),
+            ended: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            state: Mutex::new(State {
+                txn: Some(txn),
+                entered: Vec::new(),
+                doom: None,
+            }),
+            lease,
+        };
+        Ok(Transaction {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// The transaction's number, which no other ever has.
+    pub fn id(&self) -> TxnId {
+        self.shared.id
+    }
+
+    /// The value of `key`, if there is such a row. Nobody changes it before this transaction ends.
+    ///
+    /// # Errors
+    /// As for every call on a transaction: [`Error::Deadlock`] and [`Error::LockTimeout`], which are
+    /// worth another try of the whole; [`Error::TableDropped`]; [`Error::TransactionEnded`]; and the
+    /// failures of disk and memory.
+    pub fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        self.shared.read(table, |txn, tree| txn.get(tree, key))
+    }
+
+    /// Whether there is a row with this key.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn contains(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        self.shared.read(table, |txn, tree| txn.contains(tree, key))
+    }
+
+    /// Like [`Transaction::get`], for a row that is to be changed: nobody else reads it for that any
+    /// more, so two who read and then change the same row wait instead of ending in a deadlock.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn get_for_update(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        self.shared
+            .change(table, |txn, tree| txn.get_for_update(tree, key))
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::KeyExists`]; [`Error::KeyTooLong`]; those of [`Transaction::get`].
+    pub fn insert(
+        &self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.shared
+            .change(table, |txn, tree| txn.insert(tree, key, value))
+    }
+
+    /// Adds a row, or gives an existing one another value.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`]; those of [`Transaction::get`].
+    pub fn put(&self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.shared
+            .change(table, |txn, tree| txn.put(tree, key, value))
+    }
+
+    /// Takes a row out; false when there was none.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn delete(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        self.shared.change(table, |txn, tree| txn.delete(tree, key))
+    }
+
+    /// Takes all rows of a range out; returns how many there were.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    ///
+    /// ```
+    /// # use longshore::Database;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let table = db.create_table("log")?;
+    /// # db.update(|tx| (0..9u8).try_for_each(|day| tx.put(&table, [day], "entry")))?;
+    /// let removed = db.update(|tx| tx.delete_range(&table, [3]..[7]))?;
+    /// assert_eq!(removed, 4);
+    /// # Ok(()) }
+    /// ```
+    pub fn delete_range(&self, table: &Table, range: impl KeyRange) -> Result<u64> {
+        let (low, high) = range.bounds();
+        if range::is_empty(low, high) {
+            return Ok(0);
+        }
+        self.shared
+            .change(table, |txn, tree| txn.delete_range(tree, low, high))
+    }
+
+    /// The rows of a range, in the order of their keys. No row appears in it or leaves it by others'
+    /// hands before this transaction ends.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`]; rows are read when the cursor gets to them.
+    pub fn scan(&self, table: &Table, range: impl KeyRange) -> Result<Cursor> {
+        self.cursor(table, range::owned(&range))
+    }
+
+    /// The rows whose keys begin with `prefix`, in order.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::scan`].
+    pub fn prefix(&self, table: &Table, prefix: impl AsRef<[u8]>) -> Result<Cursor> {
+        self.cursor(table, range::prefix(prefix.as_ref()))
+    }
+
+    fn cursor(&self, table: &Table, bounds: range::Bounds) -> Result<Cursor> {
+        self.shared.read(table, |_, _| Ok(()))?;
+        Ok(Cursor::new(Arc::clone(&self.shared), table.clone(), bounds))
+    }
+
+    /// Gives a row the value that `source` yields, up to 1 GiB, without holding all of it in memory;
+    /// returns its length.
+    ///
+    /// # Errors
+    /// [`Error::Source`] when reading fails; [`Error::ValueTooLong`]; those of [`Transaction::put`].
+    ///
+    /// ```
+    /// # use longshore::Database;
+    /// use std::io::Read;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let files = db.create_table("files")?;
+    /// let song = std::io::repeat(7).take(300_000);
+    /// db.update(|tx| tx.put_stream(&files, "song", std::io::repeat(7).take(300_000)))?;
+    ///
+    /// let tx = db.begin()?;
+    /// let mut stored = Vec::new();
+    /// let mut reader = tx.get_stream(&files, "song")?.expect("the song is there");
+    /// reader.read_to_end(&mut stored)?;
+    /// assert_eq!(stored.len(), 300_000);
+    /// # drop(song);
+    /// # Ok(()) }
+    /// ```
+    pub fn put_stream(
+        &self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        mut source: impl Read,
+    ) -> Result<u64> {
+        let key = key.as_ref();
+        self.shared
+            .change_once(table, |txn, tree| txn.put_stream(tree, key, &mut source))
+    }
+
+    /// Reads a row's value piece by piece.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn get_stream(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<ValueReader>> {
+        let key = key.as_ref();
+        let value = self
+            .shared
+            .read(table, |txn, tree| txn.open_value(tree, key))?;
+        Ok(value.map(|value| ValueReader::new(Arc::clone(&self.shared), value)))
+    }
+
+    /// A point to which [`Transaction::rollback_to`] can take this transaction back.
+    ///
+    /// # Errors
+    /// [`Error::TransactionEnded`].
+    ///
+    /// ```
+    /// # use longshore::Database;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let table = db.create_table("t")?;
+    /// db.update(|tx| {
+    ///     tx.put(&table, "kept", "yes")?;
+    ///     let before = tx.savepoint()?;
+    ///     tx.put(&table, "tried", "no")?;
+    ///     tx.rollback_to(&before)
+    /// })?;
+    /// assert!(db.get(&table, "kept")?.is_some());
+    /// assert!(db.get(&table, "tried")?.is_none());
+    /// # Ok(()) }
+    /// ```
+    pub fn savepoint(&self) -> Result<Savepoint> {
+        let mut state = self.shared.active()?;
+        Ok(Savepoint {
+            txn: self.shared.id,
+            inner: state.txn()?.savepoint(),
+        })
+    }
+
+    /// Undoes what was done since the savepoint was taken. Locks are kept; later savepoints are gone.
+    ///
+    /// # Errors
+    /// [`Error::SavepointGone`] when it is not one of this transaction's.
+    pub fn rollback_to(&self, savepoint: &Savepoint) -> Result<()> {
+        if savepoint.txn != self.shared.id {
+            return Err(Error::SavepointGone);
+        }
+        let engine = self.shared.engine();
+        let mut state = self.shared.active()?;
+        self.shared.count_change();
+        engine.note(state.txn()?.rollback_to(&savepoint.inner))
+    }
+
+    /// Makes all changes last, with the durability chosen for the database or for this transaction.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] when the log failed: whether the commit survives is known only after the
+    /// database was reopened. After any other error the transaction was rolled back.
+    pub fn commit(self) -> Result<()> {
+        let durability = self.shared.durability;
+        self.commit_with(durability)?.wait()
+    }
+
+    /// Makes all changes visible, and gives a handle that tells when they are as durable as asked.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::commit`].
+    pub fn commit_with(self, durability: Durability) -> Result<CommitHandle> {
+        let engine = self.shared.engine();
+        let mut state = self.shared.active()?;
+        let txn = state.txn.take().ok_or(Error::TransactionEnded)?;
+        let outcome = engine.note(txn.commit(Engine::level(durability)));
+        self.shared.leave(&mut state);
+        drop(state);
+        outcome.map(|commit| CommitHandle::new(Arc::clone(engine), commit))
+    }
+
+    /// Undoes everything. Dropping the transaction does the same, without telling of errors.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] when it could not be finished; reopening the database finishes it.
+    pub fn rollback(self) -> Result<()> {
+        self.shared.roll_back()
+    }
+
+    /// An error that makes it pointless to go on, if there was one.
+    pub(crate) fn doom(&self) -> Option<Error> {
+        self.shared.state.lock().doom.clone()
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // Whoever wants to see the error calls `rollback`.
+        let _ = self.shared.roll_back();
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Transaction({})", self.shared.id)
+    }
+}
+
+impl Shared {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.lease.engine
+    }
+
+    /// Whether the transaction is over.
+    pub(crate) fn is_ended(&self) -> bool {
+        // Acquire: pairs with `leave`.
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// How often the transaction has changed something.
+    pub(crate) fn changes(&self) -> u64 {
+        // Relaxed: a cursor in another thread than the change is ordered by what ordered the two.
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Called with `state` locked.
+    fn count_change(&self) {
+        // Relaxed: see `changes`.
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Runs an operation that changes nothing.
+    pub(crate) fn read<T>(
+        &self,
+        table: &Table,
+        operation: impl FnOnce(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        let mut state = self.active()?;
+        self.run(&mut state, table, operation)
+    }
+
+    /// Runs an operation that changes something; twice if the log was full the first time.
+    fn change<T>(
+        &self,
+        table: &Table,
+        mut operation: impl FnMut(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        let mut state = self.active_for_change()?;
+        let engine = self.engine();
+        engine.with_log_space(|| self.run(&mut state, table, &mut operation))
+    }
+
+    /// Runs an operation that changes something and cannot be repeated.
+    fn change_once<T>(
+        &self,
+        table: &Table,
+        operation: impl FnOnce(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        let mut state = self.active_for_change()?;
+        self.run(&mut state, table, operation)
+    }
+
+    fn active_for_change(&self) -> Result<MutexGuard<'_, State>> {
+        if self.access == Access::ReadOnly {
+            return Err(Error::ReadOnly);
+        }
+        let state = self.active()?;
+        self.count_change();
+        Ok(state)
+    }
+
+    /// The state of a transaction that may go on.
+    fn active(&self) -> Result<MutexGuard<'_, State>> {
+        self.engine().condition.check_poison()?;
+        let state = self.state.lock();
+        match (&state.txn, &state.doom) {
+            (None, _) => Err(Error::TransactionEnded),
+            (_, Some(doom)) => Err(doom.clone()),
+            _ => Ok(state),
+        }
+    }
+
+    fn run<T>(
+        &self,
+        state: &mut State,
+        table: &Table,
+        operation: impl FnOnce(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        state.enter(self, &table.state)?;
+        let tree = table.state.tree();
+        match operation(state.txn()?, tree) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.failed(state, &table.state, error)),
+        }
+    }
+
+    #[cold]
+    fn failed(&self, state: &mut State, table: &TableState, error: TxnError) -> Error {
+        let dooms = error.ends_transaction();
+        let error = self.engine().noted(Error::from_txn(error, table));
+        if dooms {
+            state.doom = Some(error.clone());
+        }
+        error
+    }
+
+    fn roll_back(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let Some(txn) = state.txn.take() else {
+            return Ok(());
+        };
+        let engine = self.engine();
+        let outcome = txn.rollback();
+        self.leave(&mut state);
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(error) => Err(engine.poison("a rollback could not be finished", &error.into())),
+        }
+    }
+
+    /// The transaction is over: its tables may be dropped now.
+    fn leave(&self, state: &mut State) {
+        // Release: pairs with `is_ended`.
+        self.ended.store(true, Ordering::Release);
+        for (table, entered) in state.entered.drain(..) {
+            table.gate.leave(entered);
+        }
+    }
+}
+
+impl State {
+    fn txn(&mut self) -> Result<&mut longshore_txn::Transaction> {
+        self.txn.as_mut().ok_or(Error::TransactionEnded)
+    }
+
+    /// Makes sure that the table stays until the transaction ends.
+    #[inline]
+    fn enter(&mut self, shared: &Shared, table: &Arc<TableState>) -> Result<()> {
+        let known = self
+            .entered
+            .iter()
+            .any(|(known, _)| Arc::ptr_eq(known, table));
+        if known {
+            return Ok(());
+        }
+        let engine = shared.engine();
+        table.check_owner(engine.instance)?;
+        let entered = table.enter(&*engine.env, shared.lock_wait)?;
+        self.entered.push((Arc::clone(table), entered));
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! Checking everything.
+//!
+//! # Protocol
+//! The gates of all tables are closed, one after the other, and stay closed until the end, so nobody
+//! changes a tree while it is walked; the purger pauses. What waits to be freed is freed first, where
+//! that is allowed. Then every tree is walked, with the chains of its rows, and its pages noted; at
+//! last the map of used pages is compared with them. In a database opened for reading only that still
+//! has garbage, pages that nobody refers to may be garbage, and are not reported.
+
+use crate::ddl;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::gate::Closed;
+use crate::options::Access;
+use crate::table::Table;
+use longshore_access::{PageSet, Tree, TreeReport};
+use longshore_base::{PageId, StoreId};
+use std::fmt;
+
+/// What [`crate::Database::verify`] found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// One part per tree: the catalog, the garbage, then the tables by name.
+    pub tables: Vec<TableReport>,
+    /// Pages of the data file.
+    pub pages: u64,
+    /// Pages in use.
+    pub pages_used: u64,
+    /// Everything found wrong; empty for a sound database.
+    pub faults: Vec<Fault>,
+}
+
+/// What was found in one table.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TableReport {
+    /// Its name, or what the engine uses the tree for.
+    pub name: String,
+    /// Its store.
+    pub store: StoreId,
+    /// Levels of the tree, leaves included.
+    pub levels: u32,
+    /// Pages of the tree, without those of large values.
+    pub pages: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Deleted rows that still take space.
+    pub ghosts: u64,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fault {
+    /// The page, where one is concerned.
+    pub page: Option<PageId>,
+    /// The table, where one is concerned.
+    pub table: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(table) = &self.table {
+            write!(f, "table `{table}`, ")?;
+        }
+        if let Some(page) = self.page {
+            write!(f, "page {page}: ")?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+/// Checks the whole database.
+pub(crate) fn run(engine: &Engine) -> Result<VerifyReport> {
+    let _ddl = engine.catalog.change();
+    let _purging = engine.purging.lock();
+    let mut check = Check {
+        engine,
+        pages: PageSet::new(),
+        report: VerifyReport::default(),
+    };
+    let garbage = Tree {
+        store: StoreId::GARBAGE,
+        root: engine.control.get().garbage_root,
+    };
+    let tables = ddl::tables(engine)?;
+    let handles: Vec<Table> = tables
+        .iter()
+        .map(|(name, _)| ddl::open(engine, name))
+        .collect::<Result<_>>()?;
+    let _closed: Vec<Closed<'_>> = handles
+        .iter()
+        .map(|table| ddl::close(engine, table))
+        .collect::<Result<_>>()?;
+    free_garbage(engine)?;
+    check.tree("the catalog", engine.catalog.tree)?;
+    let waiting = check.tree("the garbage", garbage)?;
+    for (name, tree) in tables {
+        check.tree(&name, tree)?;
+    }
+    for tree in ddl::loads(engine)? {
+        check.tree("a table being loaded", tree)?;
+    }
+    check.space(waiting)?;
+    Ok(check.report)
+}
+
+/// Frees what waits to be freed; the caller holds `purging`.
+fn free_garbage(engine: &Engine) -> Result<()> {
+    if engine.options.access == Access::ReadOnly {
+        return Ok(());
+    }
+    while engine.purge_step()? > 0 {}
+    Ok(())
+}
+
+struct Check<'a> {
+    engine: &'a Engine,
+    /// Pages that can be reached.
+    pages: PageSet,
+    report: VerifyReport,
+}
+
+impl Check<'_> {
+    /// Checks a tree; returns the number of its rows.
+    fn tree(&mut self, name: &str, tree: Tree) -> Result<u64> {
+        let found = self
+            .engine
+            .note(tree.verify(&self.engine.access, &mut self.pages))?;
+        self.faults(name, &found);
+        self.report.tables.push(TableReport {
+            name: name.to_owned(),
+            store: tree.store,
+            levels: found.levels,
+            pages: found.leaves + found.branches,
+            rows: found.rows,
+            ghosts: found.ghosts,
+        });
+        Ok(found.rows)
+    }
+
+    fn faults(&mut self, table: &str, found: &TreeReport) {
+        for problem in &found.problems {
+            self.report.faults.push(Fault {
+                page: Some(problem.page),
+                table: Some(table.to_owned()),
+                reason: format!("expected {}, found {}", problem.expected, problem.found),
+            });
+        }
+    }
+
+    /// Compares the map with the pages found, when so many things still wait to be freed.
+    fn space(&mut self, waiting: u64) -> Result<()> {
+        let found = self
+            .engine
+            .note(self.engine.access.verify_space(&self.pages))?;
+        self.report.pages = found.pages;
+        self.report.pages_used = found.used;
+        if waiting == 0 {
+            self.map_faults(&found.leaked, "is marked as used, but nothing refers to it");
+        }
+        self.map_faults(&found.unmarked, "is in use, but marked as free");
+        Ok(())
+    }
+
+    fn map_faults(&mut self, pages: &[PageId], reason: &str) {
+        let faults = pages.iter().map(|page| Fault {
+            page: Some(*page),
+            table: None,
+            reason: reason.to_owned(),
+        });
+        self.report.faults.extend(faults);
+    }
+}

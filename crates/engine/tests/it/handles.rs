@@ -1,0 +1,128 @@
+//! Handles: what they may be sent to, and when the database closes.
+
+use crate::support::{in_memory, open, put, sim};
+use longshore::{
+    CommitHandle, Cursor, Database, Error, LogEntries, Savepoint, Table, Transaction, ValueReader,
+};
+use std::sync::Arc;
+
+#[test]
+fn handles_are_send_and_static() {
+    fn send<T: Send + 'static>() {}
+    fn sync<T: Sync>() {}
+    send::<Database>();
+    send::<Table>();
+    send::<Transaction>();
+    send::<Cursor>();
+    send::<CommitHandle>();
+    send::<ValueReader>();
+    send::<Savepoint>();
+    send::<LogEntries>();
+    send::<Error>();
+    sync::<Database>();
+    sync::<Table>();
+    sync::<Transaction>();
+    sync::<Error>();
+}
+
+#[test]
+fn transaction_moves_between_threads() {
+    let db = in_memory();
+    let table = db.create_table("t").unwrap();
+    let tx = db.begin().unwrap();
+    tx.put(&table, "a", "1").unwrap();
+    let (tx, handle) = (tx, table.clone());
+    let tx = std::thread::spawn(move || {
+        tx.put(&handle, "b", "2").unwrap();
+        tx
+    })
+    .join()
+    .unwrap();
+    tx.commit().unwrap();
+    assert_eq!(crate::support::rows(&db, &table).len(), 2);
+}
+
+#[test]
+fn closing_waits_for_no_one_and_says_why() {
+    let db = in_memory();
+    let table = db.create_table("t").unwrap();
+    let tx = db.begin().unwrap();
+    let busy = db.close().unwrap_err();
+    assert!(
+        matches!(busy, Error::StillInUse { transactions: 1 }),
+        "{busy}"
+    );
+    tx.put(&table, "still", "open").unwrap();
+    tx.commit().unwrap();
+    db.close().unwrap();
+    db.close().unwrap();
+    assert!(matches!(db.begin(), Err(Error::Closed)));
+    assert!(matches!(db.get(&table, "still"), Err(Error::Closed)));
+    assert!(matches!(db.tables(), Err(Error::Closed)));
+    assert!(matches!(db.checkpoint(), Err(Error::Closed)));
+}
+
+#[test]
+fn an_ended_transaction_is_not_used_again() {
+    let db = in_memory();
+    let table = db.create_table("t").unwrap();
+    let tx = db.begin().unwrap();
+    let savepoint = tx.savepoint().unwrap();
+    let other = db.begin().unwrap();
+    assert!(matches!(
+        other.rollback_to(&savepoint),
+        Err(Error::SavepointGone)
+    ));
+    let later = {
+        tx.put(&table, "k", "v").unwrap();
+        tx.savepoint().unwrap()
+    };
+    tx.rollback_to(&savepoint).unwrap();
+    assert!(matches!(tx.rollback_to(&later), Err(Error::SavepointGone)));
+    tx.rollback_to(&savepoint).unwrap();
+}
+
+#[test]
+fn read_only_transactions_refuse_changes() {
+    let db = in_memory();
+    let table = db.create_table("t").unwrap();
+    put(&db, &table, "k", "v");
+    let refused = db.view(|tx| tx.delete(&table, "k")).unwrap_err();
+    assert!(matches!(refused, Error::ReadOnly), "{refused}");
+}
+
+#[test]
+fn log_is_readable_for_people() {
+    let db = open(&Arc::new(sim(1)), 1).unwrap();
+    let table = db.create_table("t").unwrap();
+    put(&db, &table, "needle", "in the log");
+    db.checkpoint().unwrap();
+    let entries: Vec<_> = db.log_entries(None).unwrap().map(Result::unwrap).collect();
+    let kinds: Vec<_> = entries.iter().map(|entry| entry.kind).collect();
+    assert!(kinds.contains(&"checkpoint"), "{kinds:?}");
+    assert!(kinds.iter().all(|kind| *kind != "unknown"), "{entries:#?}");
+    assert!(
+        entries
+            .iter()
+            .all(|entry| !entry.text.contains("unreadable")),
+        "{entries:#?}"
+    );
+}
+
+#[test]
+fn update_gives_up_after_the_attempts_it_may_make() {
+    let db = longshore::Options::new()
+        .update_attempts_max(3)
+        .in_memory()
+        .unwrap();
+    let mut calls = 0;
+    let outcome: longshore::Result<()> = db.update(|_| {
+        calls += 1;
+        Err(Error::Deadlock)
+    });
+    assert!(
+        matches!(outcome, Err(Error::GaveUp { attempts: 3, .. })),
+        "{outcome:?}"
+    );
+    assert_eq!(calls, 3);
+}

@@ -1,0 +1,15 @@
+//! The database through its public door: behaviour, restart, concurrency, bad input.
+
+mod bad_input;
+mod bulk;
+mod concurrency;
+mod crash;
+mod cursors;
+mod ddl;
+mod handles;
+mod large;
+mod model;
+mod poisoned;
+mod read_only;
+mod reopen;
+mod support;
