@@ -18,6 +18,7 @@
 //! All accesses are relaxed. What orders them is the frame word: an exclusive holder's stores come
 //! after the word says "exclusive" and before its version moves (see `frame_word.rs`).
 
+use crate::memory::prefetch;
 use longshore_base::page::header;
 use longshore_base::{Lsn, PageId, PageSize, PageType, StoreId};
 use std::cmp::Ordering as Order;
@@ -59,6 +60,15 @@ impl<'a> PageRef<'a> {
             // Relaxed: see the header, "Ordering".
             Some(word) => word.load(Relaxed),
             None => 0,
+        }
+    }
+
+    /// Has the processor fetch the cache line of word `index`, if the page has it, while the caller goes
+    /// on.
+    #[inline]
+    pub fn prefetch(self, index: usize) {
+        if let Some(word) = self.words.get(index) {
+            prefetch(word);
         }
     }
 

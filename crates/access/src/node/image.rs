@@ -207,15 +207,17 @@ impl ImageBuf {
         self.push(key, RowFlags::NONE, &child.get().to_le_bytes());
     }
 
-    /// Adds all rows of another image, whose keys lie between this one's fences.
+    /// Adds all rows of another image, whose fences lie between this one's: its prefix is no shorter.
     pub fn push_image(&mut self, other: &NodeImage<'_>) {
-        let prefix = other.prefix();
+        let head = &other.prefix()[self.prefix_len..];
         for entry in other.entries() {
-            let (head, suffix) = self.rest_of_key(prefix, entry.suffix);
-            let suffix_len = head.len() + suffix.len();
-            self.push_header(entry.flags, suffix_len, entry.value.len());
+            self.push_header(
+                entry.flags,
+                head.len() + entry.suffix.len(),
+                entry.value.len(),
+            );
             self.entries.extend_from_slice(head);
-            self.entries.extend_from_slice(suffix);
+            self.entries.extend_from_slice(entry.suffix);
             self.entries.extend_from_slice(entry.value);
         }
     }
@@ -233,14 +235,6 @@ impl ImageBuf {
         }
     }
 
-    /// What remains of the key `prefix ++ suffix` once this image's prefix is taken off.
-    fn rest_of_key<'b>(&self, prefix: &'b [u8], suffix: &'b [u8]) -> (&'b [u8], &'b [u8]) {
-        match prefix.get(self.prefix_len..) {
-            Some(head) => (head, suffix),
-            None => (&[], &suffix[self.prefix_len - prefix.len()..]),
-        }
-    }
-
     fn push_header(&mut self, flags: RowFlags, suffix_len: usize, value_len: usize) {
         self.count += 1;
         let mut header = [0; ENTRY_HEADER];
@@ -250,25 +244,17 @@ impl ImageBuf {
         self.entries.extend_from_slice(&header);
     }
 
-    /// Adds the rows of `node` in `slots`.
+    /// Adds the rows of `node` in `slots`; this image's fences lie between the node's.
     fn push_rows(&mut self, node: &NodeRef<'_>, slots: std::ops::Range<usize>) {
-        let node_prefix = node.fences.prefix as usize;
+        let skip = self.prefix_len.saturating_sub(node.fences.prefix as usize);
         for index in slots {
             let slot = node.slot(index);
             let record = node.record_header(slot);
             let (at, len) = node.suffix_span(slot);
-            let value_len = record.value_len as usize;
-            if let Some(skip) = self.prefix_len.checked_sub(node_prefix) {
-                self.push_header(record.flags.known(), len.saturating_sub(skip), value_len);
-                node.page
-                    .append_to(at + skip, len.saturating_sub(skip), &mut self.entries);
-            } else {
-                let more = node_prefix - self.prefix_len;
-                self.push_header(record.flags.known(), more + len, value_len);
-                node.page
-                    .append_to(node.low_at() + self.prefix_len, more, &mut self.entries);
-                node.page.append_to(at, len, &mut self.entries);
-            }
+            let (suffix_len, value_len) = (len.saturating_sub(skip), record.value_len as usize);
+            self.push_header(record.flags.known(), suffix_len, value_len);
+            node.page
+                .append_to(at + skip, suffix_len, &mut self.entries);
             node.page
                 .append_to(value_at(slot), value_len, &mut self.entries);
         }

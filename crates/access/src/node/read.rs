@@ -17,6 +17,11 @@ pub struct NodeRef<'a> {
     count: usize,
 }
 
+/// Words in a cache line.
+const LINE_WORDS: usize = 8;
+/// Cache lines of slots that are fetched ahead: enough for 64 rows.
+const PREFETCH_LINES: usize = 8;
+
 /// Where a key belongs, seen from one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owns {
@@ -109,6 +114,24 @@ impl<'a> NodeRef<'a> {
             return Owns::Own;
         }
         self.foster().map_or(Owns::Above, Owns::Foster)
+    }
+
+    /// Like [`owns_from_left`](Self::owns_from_left), for a node that a validated descent led to: a key
+    /// can be outside its fences only if there is a foster child to ask. Costs no compare without one.
+    #[inline]
+    pub fn owns_in_descent(&self, key: &[u8]) -> Owns {
+        match self.foster() {
+            None => Owns::Own,
+            Some(_) => self.owns_from_left(key),
+        }
+    }
+
+    /// Has the processor fetch the first slots, which a search will look at in no foreseeable order.
+    #[inline]
+    pub fn prefetch_slots(page: PageRef<'_>) {
+        for line in 0..PREFETCH_LINES {
+            page.prefetch(SLOT_WORD + line * LINE_WORDS);
+        }
     }
 
     /// Replaces the content of `out` by the low fence.

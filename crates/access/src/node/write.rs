@@ -137,6 +137,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
 
     /// Takes in the whole content of the right neighbour.
     pub fn absorb(&mut self, right: &NodeImage<'_>) -> Result<(), Reason> {
+        check_image(self.page.len(), right)?;
         let left = self.node().image();
         let left = left.as_image();
         let mut merged = super::ImageBuf::new(left.store, left.level, left.low, right.upper)

@@ -91,7 +91,7 @@ impl<'a> RowRecord<'a> {
         [head.as_slice(), self.key, self.value, self.old_value]
     }
 
-    /// Bytes of the body, as [`ROW`].
+    /// Bytes of the body, as [`ROW`](super::ROW).
     pub fn body_bytes(&self) -> usize {
         ROW_HEAD + self.key.len() + self.value.len() + self.old_value.len()
     }
@@ -101,7 +101,7 @@ impl<'a> RowRecord<'a> {
         UNDO_NEXT + self.inverse().body_bytes()
     }
 
-    /// Reads the body of a [`ROW`] record.
+    /// Reads the body of a [`ROW`](super::ROW) record.
     ///
     /// # Errors
     /// [`Malformed`] when it is none.
@@ -138,7 +138,7 @@ impl<'a> RowRecord<'a> {
         })
     }
 
-    /// Reads the body of a [`CLR`] record: where undo goes on, and what was done to undo.
+    /// Reads the body of a [`CLR`](super::CLR) record: where undo goes on, and what was done to undo.
     ///
     /// # Errors
     /// [`Malformed`] when it is none.

@@ -210,8 +210,15 @@ impl Access {
         if free > 0 {
             return Ok(());
         }
-        let grown = pages + (pages / 8).clamp(GROW_MIN, GROW_MAX);
-        self.pool.grow(grown)?;
+        let ahead = (pages / 8).clamp(GROW_MIN, GROW_MAX);
+        // On a disk that is nearly full, less is better than nothing.
+        let grown = match self.pool.grow(pages + ahead) {
+            Ok(()) => pages + ahead,
+            Err(_) => {
+                self.pool.grow(pages + GROW_MIN)?;
+                pages + GROW_MIN
+            }
+        };
         longshore_base::crash_point("allocate.grown");
         self.begin_spans(pages, grown)?;
         let mut free = self.space.free.lock();

@@ -329,6 +329,7 @@ fn read_child<'a>(
 ) -> Result<OptimisticGuard<'a>, Blocked> {
     match access.pool.read(child) {
         Ok(guard) => {
+            NodeRef::prefetch_slots(guard.page());
             parent.validate()?;
             Ok(guard)
         }
@@ -343,7 +344,7 @@ fn read_child<'a>(
 #[inline]
 fn next(node: &NodeRef<'_>, seek: Seek<'_>, level: u8) -> Next {
     match seek {
-        Seek::Key(key) => match node.owns_from_left(key) {
+        Seek::Key(key) => match node.owns_in_descent(key) {
             Owns::Own if node.level() == level => Next::Here,
             Owns::Own => Next::Child(node.child_for(key)),
             Owns::Foster(foster) => Next::Foster(foster),

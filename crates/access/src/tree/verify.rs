@@ -4,12 +4,14 @@
 //! The tree is walked from the root, one page latched shared at a time; nobody may change its structure
 //! meanwhile, or problems are reported that are none. Each node is checked by itself
 //! ([`NodeRef::verify`]) and against what its parent, or the node before it in the chain, says: store, level,
-//! fences (T1). A page that cannot be read is a problem like others; the walk goes on beside it.
+//! fences (T1). A page that cannot be read is a problem like others; the walk goes on beside it. The
+//! chains of large values belong to the tree: their pages are collected, their lengths compared.
 
 use super::Tree;
 use crate::access::Access;
 use crate::error::{AccessError, Corruption};
 use crate::node::NodeRef;
+use crate::overflow::{self, Stub};
 use longshore_base::PageId;
 use longshore_pool::{PoolError, SharedGuard};
 use std::collections::BTreeSet;
@@ -165,7 +167,49 @@ impl Walk<'_> {
         }
         self.check_fences(&guard, &expected);
         self.count(&node, &expected);
+        if node.is_leaf() {
+            self.check_chains(&node, expected.page)?;
+        }
         self.go_on(&node, expected);
+        Ok(())
+    }
+
+    /// Walks the chains of the leaf's large values. That of a ghost is garbage, and no part of the tree.
+    fn check_chains(&mut self, node: &NodeRef<'_>, leaf: PageId) -> Result<(), AccessError> {
+        for slot in 0..node.count() {
+            if node.is_ghost(slot) || !node.flags(slot).is_overflow() {
+                continue;
+            }
+            match Stub::from_bytes(&node.value(slot)) {
+                Some(stub) => self.check_chain(stub, leaf)?,
+                None => self.problem(leaf, "a reference to a large value", "something else"),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_chain(&mut self, stub: Stub, leaf: PageId) -> Result<(), AccessError> {
+        let mut shared = Vec::new();
+        let walked = overflow::walk(self.access, self.tree.store, stub.chain, |page| {
+            if !self.pages.insert(page) {
+                shared.push(page);
+            }
+        });
+        for page in shared {
+            self.problem(page, "a page that is in one place", "a page in two places");
+        }
+        match walked {
+            Ok(len) if len == stub.len => {}
+            Ok(len) => {
+                let expected = format!("a large value of {} bytes", stub.len);
+                self.problem(leaf, &expected, &format!("a chain of {len} bytes"));
+            }
+            Err(AccessError::Corrupt(corruption)) => self.report.problems.push(*corruption),
+            Err(AccessError::Pool(PoolError::Damaged { page, reason })) => {
+                self.problem(page, "a readable page", &reason.to_string());
+            }
+            Err(other) => return Err(other),
+        }
         Ok(())
     }
 

@@ -70,6 +70,34 @@ proptest! {
     }
 }
 
+/// Keys of a quarter page: branches get two children all the same, however little may be filled.
+#[test]
+fn greatest_keys_build_nodes_that_fit() {
+    for (level, fill) in [(0, 4096), (1, 4096), (0, 2000), (1, 2000), (1, 0)] {
+        let limits = Limits::new(PageSize::MIN);
+        let row = |n: u8| {
+            let len = if level == 0 {
+                limits.inline_max(limits.key_max())
+            } else {
+                8
+            };
+            (vec![n; limits.key_max()], (RowFlags::NONE, vec![1; len]))
+        };
+        let rows: Rows = (1..20).map(row).collect();
+        let nodes = build(PageSize::MIN, fill, level, &rows, None);
+        let (last, others) = nodes.split_last().unwrap();
+        assert!(
+            others.iter().all(|node| node.rows.len() > level as usize),
+            "level {level}"
+        );
+        assert_eq!(
+            nodes.iter().map(|node| node.rows.len()).sum::<usize>(),
+            rows.len()
+        );
+        assert!(!last.rows.is_empty());
+    }
+}
+
 #[test]
 fn nodes_are_built_as_full_as_asked_for() {
     let rows: Rows = (0..5000u64)

@@ -317,6 +317,61 @@ proptest! {
         trio.check_find(&probes);
     }
 
+    /// Rows as long as rows may be, and others: splitting at keys that are there makes room for all.
+    #[test]
+    fn greatest_rows_find_room(
+        size in page_sizes(),
+        rows in prop::collection::vec((any::<u8>(), any::<u8>(), 0usize..3, any::<bool>()), 1..60),
+    ) {
+        let limits = Limits::new(size);
+        let mut trio = Trio::new(size, b"", None);
+        for (first, second, shorter, full) in rows {
+            let mut key = vec![first; limits.key_max() - shorter * limits.key_max() / 3];
+            key[1] = second;
+            trio.insert(&key, if full { usize::MAX } else { 0 });
+            trio.check();
+        }
+    }
+
+    /// The same for branches, whose entries are children.
+    #[test]
+    fn greatest_children_find_room(
+        size in page_sizes(),
+        keys in prop::collection::vec((any::<u8>(), any::<u8>(), 0usize..3), 1..60),
+    ) {
+        let mut page = TestPage::blank(3, size);
+        let mut root = ImageBuf::new(STORE, 1, b"", None);
+        root.push_child(b"", PageId::new(5));
+        page.apply(&PageAction::FormatNode(root.as_image())).unwrap();
+        for (first, second, shorter) in keys {
+            let key_max = Limits::new(size).key_max();
+            let mut key = vec![first; key_max - shorter * key_max / 3];
+            key[1] = second;
+            if page.node().owns(&key) != Owns::Own {
+                continue;
+            }
+            let Err(position) = page.node().find(&key) else { continue };
+            for splits in 0.. {
+                prop_assert!(splits < 64);
+                let node = page.node();
+                if node.room_for_child(key.len()) != Room::Split {
+                    break;
+                }
+                let position = node.find(&key).unwrap_err().min(position);
+                let slot = node.split_slot(position, key.len(), 8).expect("a branch can be split");
+                let (fence, right) = (node.key(slot), node.image_right_of(slot));
+                let action = if key < fence {
+                    PageAction::SplitOff { key: &fence, foster: PageId::new(9) }
+                } else {
+                    PageAction::FormatNode(right.as_image())
+                };
+                page.apply(&action).unwrap();
+            }
+            page.apply(&PageAction::InsertChild { key: &key, child: PageId::new(6) }).unwrap();
+            page.verify();
+        }
+    }
+
     #[test]
     fn branch_routes_like_a_map(
         size in page_sizes(),

@@ -1,6 +1,7 @@
 //! Trees on a pool and a log in memory.
 
 mod adoption;
+mod faults;
 mod load;
 mod model;
 mod redo;

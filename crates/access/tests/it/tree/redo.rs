@@ -1,21 +1,23 @@
-//! The log alone makes the same pages again.
+//! The log alone makes the same trees again.
 
-use super::support::{STORE, World, key, pool_on};
-use longshore_access::{Access, PageSet, RowFlags, Tree, Unlocked, record};
-use longshore_base::{Lsn, PageId, PageSize, SeededEnvironment};
-use longshore_log::Log;
+use super::support::{STORE, World, access_on, key, redo_all};
+use longshore_access::{Access, AccessError, Freeing, PageSet, RowFlags, Tree, Unlocked};
+use longshore_base::{Lsn, PageId, PageSize, StoreId, crash_point};
+use longshore_disk::MemoryDisk;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A life with everything in it: splits, merges, adoption, root growth and shrinking, undo, loads,
-/// dropped trees, truncation.
+/// dropped trees, truncation. Returns the trees that are left.
 fn live(world: &World) -> Vec<Tree> {
     let mut rng = SmallRng::seed_from_u64(5);
     let tree = world.create(STORE);
-    let dropped = world.create(longshore_base::StoreId::new(17));
-    let loaded = world.create(longshore_base::StoreId::new(18));
+    let dropped = world.create(StoreId::new(17));
+    let loaded = world.create(StoreId::new(18));
     for _ in 0..6_000 {
         let key = key(rng.random_range(0..1_500));
         let mut cx = world.begin();
@@ -35,8 +37,7 @@ fn live(world: &World) -> Vec<Tree> {
             }
         }
     }
-    let rows = (0..3_000u32)
-        .map(|k| Ok::<_, longshore_access::AccessError>((key(k), RowFlags::NONE, b"loaded")));
+    let rows = (0..3_000u32).map(|k| Ok::<_, AccessError>((key(k), RowFlags::NONE, b"loaded")));
     loaded
         .bulk_load(&world.access, &mut world.begin(), rows)
         .unwrap();
@@ -48,9 +49,8 @@ fn live(world: &World) -> Vec<Tree> {
             .unwrap();
     }
     let mut cx = world.begin();
-    dropped
-        .free_step(&world.access, &mut cx, usize::MAX)
-        .unwrap();
+    let freeing = dropped.free_step(&world.access, &mut cx, usize::MAX);
+    assert_eq!(freeing.unwrap(), Freeing::Done);
     world.access.truncate_end().unwrap();
     for k in 0..500 {
         world.put(&tree, &mut world.begin(), &key(k), &[4; 30]);
@@ -58,77 +58,101 @@ fn live(world: &World) -> Vec<Tree> {
     vec![tree, loaded]
 }
 
-/// Redoes the whole log on a pool whose data file is empty, skipping what precedes a page's last reset.
-fn replay(log: &Arc<Log>, times: usize) -> Arc<Access> {
-    let pool = pool_on(log, PageSize::MIN, 200);
-    let access = Access::new(
-        pool,
-        Arc::clone(log),
-        Arc::new(Unlocked),
-        Arc::new(SeededEnvironment::new(1)),
-    );
-    let records: Vec<_> = log.scan(Lsn::ZERO).map(Result::unwrap).collect();
-    let mut reset = HashMap::<PageId, Lsn>::new();
-    for one in &records {
-        for change in record::changes(one.kind, &one.body).unwrap() {
-            if change.resets_page().unwrap() {
-                reset.insert(change.page, one.lsn);
-            }
-        }
-    }
-    for _ in 0..times {
-        for one in &records {
-            let wanted = |page| reset.get(&page).is_none_or(|lsn| *lsn <= one.lsn);
-            access.redo(one, wanted).unwrap();
-        }
-    }
-    access
-}
-
-fn bytes_of(access: &Access, pages: &PageSet) -> Vec<(PageId, Vec<u8>)> {
-    let mut out = Vec::new();
-    for page in pages.iter() {
-        let guard = access.pool().fix_shared(page).unwrap();
-        let mut bytes = Vec::new();
-        guard.page().append_to(0, guard.page().len(), &mut bytes);
-        // The checksum is written on the way to disk, by whoever gets there.
-        bytes[..4].fill(0);
-        out.push((page, bytes));
-    }
-    out
+fn lsns(access: &Access, pages: &PageSet) -> BTreeMap<PageId, Lsn> {
+    let lsn = |page| access.pool().fix_shared(page).unwrap().page().page_lsn();
+    pages.iter().map(|page| (page, lsn(page))).collect()
 }
 
 #[test]
-fn log_makes_the_same_trees_again() {
-    let world = World::new(PageSize::MIN, 600);
-    let trees = live(&world);
-    world.verify(&trees);
+fn redo_makes_the_same_trees_again() {
+    let original = World::new(PageSize::MIN, 600);
+    let trees = live(&original);
+    let reports = original.verify(&trees);
     for times in [1, 2] {
-        let access = replay(&world.log, times);
+        let log = Arc::clone(&original.log);
+        let disk = MemoryDisk::new();
+        let access = access_on(&disk, &log, PageSize::MIN, 200, Arc::new(Unlocked)).unwrap();
+        for _ in 0..times {
+            redo_all(&access, &log).unwrap();
+        }
         access.attach().unwrap();
-        let mut pages = PageSet::new();
+        let again = World::on(access, log);
+        assert_eq!(again.verify(&trees), reports, "redone {times} times");
         for tree in &trees {
-            let mut original = PageSet::new();
-            let report = tree.verify(&access, &mut pages).unwrap();
-            assert_eq!(report, tree.verify(&world.access, &mut original).unwrap());
-            for (page, lsn) in lsns(&access, &original) {
-                assert_eq!(lsn, lsns(&world.access, &original)[&page], "{page:?}");
+            let mut pages = PageSet::new();
+            tree.verify(&original.access, &mut pages).unwrap();
+            assert_eq!(lsns(&again.access, &pages), lsns(&original.access, &pages));
+            let rows = original.scan(tree, &[], usize::MAX);
+            assert_eq!(again.scan(tree, &[], usize::MAX), rows);
+        }
+        // And life goes on, which the log of the original then tells of as well.
+        for tree in trees.iter().filter(|_| times == 2) {
+            for k in 0..1_000 {
+                again.put(tree, &mut again.begin(), &key(k), &[5; 300]);
             }
         }
-        let space = access.verify_space(&pages).unwrap();
-        assert!(space.is_sound(), "{space:?}");
-        assert_eq!(bytes_of(&access, &pages).len(), pages.len());
+        again.verify(&trees);
     }
 }
 
-fn lsns(access: &Access, pages: &PageSet) -> HashMap<PageId, Lsn> {
-    pages
+/// Every place named in this crate's mini-transactions and row operations is passed.
+#[test]
+fn every_crash_point_is_reached() {
+    let seen = Rc::new(RefCell::new(BTreeSet::new()));
+    let noted = Rc::clone(&seen);
+    let installed = crash_point::install(move |name| {
+        noted.borrow_mut().insert(name);
+    });
+    let world = World::new(PageSize::MIN, 600);
+    live(&world);
+    super::space::use_several_map_pages();
+    drop(installed);
+    let smo = [
+        "adopt",
+        "bulk_load",
+        "create",
+        "format",
+        "free",
+        "merge",
+        "purge",
+        "root_growth",
+        "root_shrink",
+        "split",
+    ];
+    let mut expected = BTreeSet::new();
+    for area in smo {
+        for step in ["latched", "logged", "applied"] {
+            expected.insert(format!("{area}.{step}"));
+        }
+    }
+    for name in [
+        "allocate.grown",
+        "allocate.map_applied",
+        "allocate.map_latched",
+        "allocate.map_logged",
+        "row.applied",
+        "row.logged",
+        "truncate.cut",
+        "truncate.logged",
+        "truncate.map_applied",
+        "truncate.map_latched",
+        "truncate.map_logged",
+        "undo.applied",
+        "undo.logged",
+    ] {
+        expected.insert(name.to_owned());
+    }
+    let areas: BTreeSet<&str> = expected
         .iter()
-        .map(|page| {
-            (
-                page,
-                access.pool().fix_shared(page).unwrap().page().page_lsn(),
-            )
-        })
-        .collect()
+        .map(|name| name.split('.').next().unwrap())
+        .collect();
+    let ours = |name: &&str| areas.contains(name.split('.').next().unwrap());
+    let seen: BTreeSet<String> = seen
+        .borrow()
+        .iter()
+        .copied()
+        .filter(ours)
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(seen, expected);
 }

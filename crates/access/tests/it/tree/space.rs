@@ -85,6 +85,10 @@ fn leaked_and_unmarked_pages_are_named() {
 /// More pages than one map page describes: the second map page is made, used, and dropped again.
 #[test]
 fn file_spans_several_map_pages() {
+    use_several_map_pages();
+}
+
+pub fn use_several_map_pages() {
     let world = World::new(PageSize::MIN, 2_000);
     let tree = world.create(STORE);
     let span = 8 * (4096 - 32);

@@ -1,13 +1,14 @@
 //! A tree with everything that it stands on, and the operations that the storey above makes of it.
 
 use longshore_access::{
-    Access, AccessError, Boundaries, LogContext, PageSet, Patience, RowFlags, Slot, Tree,
-    TreeReport, Unlocked, WriteError,
+    Access, AccessError, Boundaries, LogContext, PageSet, Patience, RowFlags, RowRecord, Slot,
+    Tree, TreeReport, Unlocked, WriteError, record,
 };
-use longshore_base::{Lsn, PageSize, SeededEnvironment, StoreId, TxnId};
+use longshore_base::{Lsn, PageId, PageSize, SeededEnvironment, StoreId, TxnId};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
-use longshore_log::{Log, LogOptions};
-use longshore_pool::{Pool, PoolOptions};
+use longshore_log::{Log, LogError, LogOptions, Record};
+use longshore_pool::{Pool, PoolError, PoolOptions};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,17 +21,48 @@ pub struct World {
     next_txn: AtomicU64,
 }
 
+/// A log in memory that is never full.
+pub fn roomy_log() -> Arc<Log> {
+    let options = LogOptions {
+        bytes_max: 8 << 30,
+        ..LogOptions::default()
+    };
+    create_log(Arc::new(MemoryDisk::new()), options).unwrap()
+}
+
+pub fn create_log(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Arc<Log>, LogError> {
+    Log::create(disk, options, 1, Arc::new(SeededEnvironment::new(7)))
+}
+
+/// A pool on an empty data file in memory.
 pub fn pool_on(log: &Arc<Log>, page_size: PageSize, frames: usize) -> Arc<Pool> {
-    let disk = MemoryDisk::new();
-    let data = disk.open("data", OpenMode::Create).unwrap();
-    let double_write = disk.open("double-write", OpenMode::Create).unwrap();
+    let unlocked = Arc::new(Unlocked);
+    let access = access_on(&MemoryDisk::new(), log, page_size, frames, unlocked).unwrap();
+    Arc::clone(access.pool())
+}
+
+/// Access to the data file on `disk`, which may be new, through `frames` frames.
+pub fn access_on(
+    disk: &dyn Disk,
+    log: &Arc<Log>,
+    page_size: PageSize,
+    frames: usize,
+    boundaries: Arc<dyn Boundaries>,
+) -> Result<Arc<Access>, AccessError> {
+    let open = |name| {
+        disk.open(name, OpenMode::OpenOrCreate)
+            .map_err(PoolError::Disk)
+    };
     let options = PoolOptions {
         page_size,
         bytes_max: frames * (page_size.bytes() + 512) + (1 << 20),
         ..PoolOptions::default()
     };
     let env = Arc::new(SeededEnvironment::new(1));
-    Pool::new(options, data, Some(double_write), Arc::clone(log) as _, env).unwrap()
+    let (data, double_write) = (open("data")?, open("double-write")?);
+    let durability = Arc::clone(log) as _;
+    let pool = Pool::new(options, data, Some(double_write), durability, env.clone())?;
+    Ok(Access::new(pool, Arc::clone(log), boundaries, env))
 }
 
 impl World {
@@ -44,17 +76,15 @@ impl World {
         frames: usize,
         boundaries: Arc<dyn Boundaries>,
     ) -> World {
-        let env = Arc::new(SeededEnvironment::new(7));
-        let options = LogOptions {
-            bytes_max: 8 << 30,
-            ..LogOptions::default()
-        };
-        let log = Log::create(Arc::new(MemoryDisk::new()), options, 1, env.clone()).unwrap();
-        let pool = pool_on(&log, page_size, frames);
-        let access = Access::new(pool, Arc::clone(&log), boundaries, env);
-        access
-            .format(&mut access.system_context(0).unwrap())
-            .unwrap();
+        let log = roomy_log();
+        let access = access_on(&MemoryDisk::new(), &log, page_size, frames, boundaries).unwrap();
+        let world = World::on(access, log);
+        world.access.format(&mut world.begin()).unwrap();
+        world
+    }
+
+    /// What there is, formatted or not.
+    pub fn on(access: Arc<Access>, log: Arc<Log>) -> World {
         World {
             log,
             access,
@@ -72,31 +102,54 @@ impl World {
         Tree::create(&self.access, &mut self.begin(), store).unwrap()
     }
 
-    /// Inserts or updates.
+    /// Inserts or updates; panics unless that works.
     pub fn put(&self, tree: &Tree, cx: &mut LogContext, key: &[u8], value: &[u8]) -> Lsn {
+        self.try_put(tree, cx, key, value).unwrap()
+    }
+
+    /// Inserts or updates.
+    pub fn try_put(
+        &self,
+        tree: &Tree,
+        cx: &mut LogContext,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Lsn, AccessError> {
         loop {
-            let mut leaf = tree.write_leaf(&self.access, key).unwrap();
+            let mut leaf = tree.write_leaf(&self.access, key)?;
             let done = match leaf.find(key) {
                 Slot::Present(_) => leaf.update(cx, key, RowFlags::NONE, value),
                 Slot::Ghost(_) | Slot::Absent(_) => leaf.insert(cx, key, RowFlags::NONE, value),
             };
             drop(leaf);
             match done {
-                Ok(lsn) => return lsn,
+                Ok(lsn) => return Ok(lsn),
                 Err(WriteError::NoRoom) => {
-                    tree.make_room(&self.access, cx, key, value.len()).unwrap();
+                    tree.make_room(&self.access, cx, key, value.len())?;
                 }
+                Err(WriteError::Failed(error)) => return Err(error),
                 Err(other) => panic!("{other}"),
             }
         }
     }
 
-    /// Deletes; false when there is no such row.
+    /// Deletes; false when there is no such row. Panics unless that works.
     pub fn delete(&self, tree: &Tree, cx: &mut LogContext, key: &[u8]) -> bool {
-        let mut leaf = tree.write_leaf(&self.access, key).unwrap();
+        self.try_delete(tree, cx, key).unwrap()
+    }
+
+    /// Deletes; false when there is no such row.
+    pub fn try_delete(
+        &self,
+        tree: &Tree,
+        cx: &mut LogContext,
+        key: &[u8],
+    ) -> Result<bool, AccessError> {
+        let mut leaf = tree.write_leaf(&self.access, key)?;
         match leaf.ghost(cx, key) {
-            Ok(_) => true,
-            Err(WriteError::RowMissing) => false,
+            Ok(_) => Ok(true),
+            Err(WriteError::RowMissing) => Ok(false),
+            Err(WriteError::Failed(error)) => Err(error),
             Err(other) => panic!("{other}"),
         }
     }
@@ -190,15 +243,13 @@ impl World {
         while next > until {
             let record = self.log.read(next)?;
             match record.kind {
-                longshore_access::record::ROW => {
-                    let row = longshore_access::RowRecord::decode(&record.body).unwrap();
+                record::ROW => {
+                    let row = RowRecord::decode(&record.body).unwrap();
                     Tree::of_record(&row).undo(&self.access, cx, &row, record.prev)?;
                     next = record.prev;
                 }
-                longshore_access::record::CLR => {
-                    next = longshore_access::RowRecord::decode_clr(&record.body)
-                        .unwrap()
-                        .0;
+                record::CLR => {
+                    next = RowRecord::decode_clr(&record.body).unwrap().0;
                 }
                 kind => panic!("a transaction has no records of kind {kind}"),
             }
@@ -234,4 +285,23 @@ pub fn long_key(number: u32) -> Vec<u8> {
     let mut key = format!("{number:06}").into_bytes();
     key.resize(300 + (number as usize * 97) % 700, b'y');
     key
+}
+
+/// Redoes the whole log, skipping for each page what precedes its last reset.
+pub fn redo_all(access: &Access, log: &Log) -> Result<Vec<Record>, AccessError> {
+    let records = log.scan(Lsn::ZERO).collect::<Result<Vec<_>, _>>()?;
+    let mut reset = HashMap::<PageId, Lsn>::new();
+    for one in records.iter().filter(|one| Access::has_redo(one.kind)) {
+        for change in record::changes(one.kind, &one.body).unwrap() {
+            if change.resets_page().unwrap() {
+                reset.insert(change.page, one.lsn);
+            }
+        }
+    }
+    for one in records.iter().filter(|one| Access::has_redo(one.kind)) {
+        access.redo(one, |page| {
+            reset.get(&page).is_none_or(|lsn| *lsn <= one.lsn)
+        })?;
+    }
+    Ok(records)
 }
