@@ -48,7 +48,7 @@ impl Work {
         let mut writer = ChainWriter::begin(&core.access, tree.store)?;
         let item = Item::Chain(tree.store, writer.chain());
         self.announce(core, item)?;
-        let stub = write_chain(core, &mut writer, source).and_then(|()| {
+        let stub = self.write_chain(core, &mut writer, source).and_then(|()| {
             let mut cx = core.access.system_context(CHAIN_BYTES)?;
             Ok(writer.finish(&mut cx)?)
         })?;
@@ -141,21 +141,29 @@ impl Work {
     }
 }
 
-fn write_chain(core: &Core, writer: &mut ChainWriter<'_>, source: &mut dyn Read) -> Result<()> {
-    let mut cx = core.access.system_context(CHAIN_BYTES)?;
-    let mut piece = vec![0; PIECE];
-    loop {
-        let len = match source.read(&mut piece) {
-            Ok(0) => return Ok(()),
-            Ok(len) => len,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(source_failed(error)),
-        };
-        if writer.len() + len as u64 > VALUE_BYTES_MAX {
-            let max = VALUE_BYTES_MAX;
-            return Err(TxnError::ValueTooLong { max });
+impl Work {
+    fn write_chain(
+        &self,
+        core: &Core,
+        writer: &mut ChainWriter<'_>,
+        source: &mut dyn Read,
+    ) -> Result<()> {
+        let mut cx = core.access.system_context(CHAIN_BYTES)?;
+        let mut piece = vec![0; PIECE];
+        loop {
+            let len = match source.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(len) => len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(source_failed(error)),
+            };
+            if writer.len() + len as u64 > VALUE_BYTES_MAX {
+                let max = VALUE_BYTES_MAX;
+                return Err(TxnError::ValueTooLong { max });
+            }
+            writer.write(&mut cx, &piece[..len])?;
+            self.let_log_go(core);
         }
-        writer.write(&mut cx, &piece[..len])?;
     }
 }
 

@@ -84,6 +84,15 @@ impl Work {
         Ok(cx)
     }
 
+    /// Lets the log be recycled up to its end, if this transaction has no record in it: a long value
+    /// would fill it otherwise, as its own links belong to nobody.
+    pub fn let_log_go(&self, core: &Core) {
+        if self.cx.is_some() && self.last_lsn() == Lsn::ZERO {
+            // A1: all records of this transaction are still to come.
+            core.slots.publish_first(self.slot, core.log.tail());
+        }
+    }
+
     #[cold]
     fn begin_writing(&mut self, core: &Core) -> Result<()> {
         // Before the first record (A1): nothing of this transaction can lie below this position.
