@@ -34,7 +34,7 @@ pub type Row = (Vec<u8>, Vec<u8>);
 
 /// The rows of a range in order, or in reverse.
 ///
-/// Use it as an iterator, from both ends if you like, or with [`Cursor::next_row`], which allocates
+/// Use it as an iterator, which ends after an error, from both ends if you like, or with [`Cursor::next_row`], which allocates
 /// nothing per row. It belongs to its transaction and sees all that this one has changed; used after
 /// the transaction has ended, it gives [`Error::TransactionEnded`].
 ///
@@ -69,6 +69,8 @@ pub struct Cursor {
     changes: u64,
     /// Rows to read ahead next time.
     rows_max: usize,
+    /// Set when the iterator has told of an error: it ends there.
+    is_failed: bool,
 }
 
 /// Which end `next` takes from.
@@ -108,6 +110,7 @@ impl Cursor {
             high,
             order: Order::Ascending,
             rows_max: ROWS_AT_FIRST,
+            is_failed: false,
         }
     }
 
@@ -134,7 +137,11 @@ impl Cursor {
     }
 
     fn take_row(&mut self, order: Order) -> Option<Result<Row>> {
+        if self.is_failed {
+            return None;
+        }
         let place = self.take(order).transpose()?;
+        self.is_failed = place.is_err();
         Some(place.map(|place| {
             let (key, value) = self.row(place);
             (key.to_vec(), value.to_vec())

@@ -1,5 +1,6 @@
-//! Values read piece by piece.
+//! Values read and written piece by piece.
 
+use crate::engine::Engine;
 use crate::transaction::Shared;
 use std::fmt;
 use std::io::{self, Read};
@@ -45,5 +46,22 @@ impl Read for ValueReader {
 impl fmt::Debug for ValueReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ValueReader({} bytes)", self.len())
+    }
+}
+
+/// A source of a value that looks after the log while it is read: a value may be longer than the log.
+///
+/// Nobody reads a source with a page latched.
+pub(crate) struct Watched<'a, R> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) source: R,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.engine.is_checkpoint_due() {
+            self.engine.checkpoint().map_err(io::Error::other)?;
+        }
+        self.source.read(bytes)
     }
 }

@@ -21,7 +21,7 @@ use crate::cursor::Cursor;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gate::Entered;
-use crate::large::ValueReader;
+use crate::large::{ValueReader, Watched};
 use crate::lease::Lease;
 use crate::options::{Access, Durability};
 use crate::range::{self, KeyRange};
@@ -306,9 +306,11 @@ impl Transaction {
         &self,
         table: &Table,
         key: impl AsRef<[u8]>,
-        mut source: impl Read,
+        source: impl Read,
     ) -> Result<u64> {
         let key = key.as_ref();
+        let engine = &**self.shared.engine();
+        let mut source = Watched { engine, source };
         self.shared
             .change_once(table, |txn, tree| txn.put_stream(tree, key, &mut source))
     }
