@@ -1,0 +1,34 @@
+//! The commands, one file each.
+
+mod delete;
+mod dump;
+mod get;
+mod load;
+mod log;
+mod put;
+mod scan;
+mod stat;
+mod tables;
+mod verify;
+
+use crate::args::{Cli, Command};
+use crate::exit::Outcome;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// What the command could not do, with its exit code.
+pub fn run(cli: Cli) -> Outcome {
+    match cli.command {
+        Command::Load(args) => load::run(&args.global, &args),
+        Command::Get(args) => get::run(&args.global, &args),
+        Command::Put(args) => put::run(&args.global, &args),
+        Command::Delete(args) => delete::run(&args.global, &args),
+        Command::Scan(args) => scan::run(&args.global, &args),
+        Command::Tables(args) => tables::run(&args.global, &args),
+        Command::Stat(args) => stat::run(&args.global, &args),
+        Command::Verify(args) => verify::run(&args.global, &args),
+        Command::Dump(args) => dump::run(&args.global, &args),
+        Command::Log(args) => log::run(&args.global, &args),
+    }
+}

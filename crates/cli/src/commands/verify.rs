@@ -1,0 +1,100 @@
+//! `longshore verify`: is every page, tree and map as it should be?
+
+use std::io::Write;
+
+use longshore::VerifyReport;
+use serde_json::json;
+
+use crate::args::{Global, OnlyDatabase};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use crate::store::{Purpose, Store};
+use crate::units;
+
+/// Checks everything and prints what was found.
+///
+/// # Errors
+/// [`Code::NotFound`] when anything is wrong, after all of it was printed.
+pub fn run(global: &Global, args: &OnlyDatabase) -> Outcome {
+    let store = Store::open(&args.db, global, Purpose::Read)?;
+    let report = match store.db.verify() {
+        Ok(report) => report,
+        // Damage is what was looked for: an answer, not a failure to answer.
+        Err(error) if error.is_corrupt() => {
+            return Err(Failure::new(
+                Code::NotFound,
+                format!("{}: {error}", args.db),
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut out = output::stdout();
+    match global.json {
+        true => writeln!(out, "{}", to_json(&report))?,
+        false => print_words(&mut out, &args.db, &report)?,
+    }
+    out.flush()?;
+    store.close()?;
+    match report.is_sound() {
+        true => Ok(()),
+        false => Err(Failure::Quiet(Code::NotFound)),
+    }
+}
+
+fn print_words(out: &mut impl Write, db: &str, report: &VerifyReport) -> Outcome {
+    for table in &report.tables {
+        writeln!(
+            out,
+            "{}: {}, {}, {}, {}",
+            table.name,
+            units::plural(table.rows, "row"),
+            units::plural(table.pages, "page"),
+            units::plural(u64::from(table.levels), "level"),
+            units::plural(table.ghosts, "ghost"),
+        )?;
+    }
+    let (pages, used) = (
+        units::plural(report.pages, "page"),
+        units::count(report.pages_used),
+    );
+    writeln!(out, "{pages}, {used} in use")?;
+    for fault in &report.faults {
+        writeln!(out, "fault: {fault}")?;
+    }
+    match report.faults.len() as u64 {
+        0 => writeln!(out, "{db} is sound")?,
+        count => writeln!(
+            out,
+            "{db} has {}; dump what can be read and load it into a new database",
+            units::plural(count, "fault")
+        )?,
+    }
+    Ok(())
+}
+
+fn to_json(report: &VerifyReport) -> serde_json::Value {
+    let tables = report.tables.iter().map(|table| {
+        json!({
+            "table": table.name,
+            "id": table.store.get(),
+            "rows": table.rows,
+            "pages": table.pages,
+            "levels": table.levels,
+            "ghosts": table.ghosts,
+        })
+    });
+    let faults = report.faults.iter().map(|fault| {
+        json!({
+            "table": fault.table,
+            "page": fault.page.map(|page| page.get()),
+            "reason": fault.reason,
+        })
+    });
+    json!({
+        "sound": report.is_sound(),
+        "pages": report.pages,
+        "pages_used": report.pages_used,
+        "tables": tables.collect::<Vec<_>>(),
+        "faults": faults.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,10 @@
+//! The command, through the real binary on databases of its own.
+
+mod bad_input;
+mod bad_store;
+mod harness;
+mod kill;
+mod load;
+mod look;
+mod rows;
+mod scan;
