@@ -241,14 +241,23 @@ impl Filler<'_> {
             // In two steps: a shift by 64 would be none.
             self.pending = word >> 1 >> (63 - self.bits);
         }
-        for byte in rest {
-            self.pending |= u64::from(*byte) << self.bits;
-            self.bits += 8;
-            if self.bits == 64 {
-                self.put_word(self.pending);
-                self.pending = 0;
-                self.bits = 0;
-            }
+        self.put_few(rest);
+    }
+
+    /// Fewer than eight bytes.
+    #[inline]
+    fn put_few(&mut self, bytes: &[u8]) {
+        let mut word = 0;
+        for (place, byte) in bytes.iter().enumerate() {
+            word |= u64::from(*byte) << (place * 8);
+        }
+        let bits = bytes.len() as u32 * 8;
+        self.pending |= word << self.bits;
+        self.bits += bits;
+        if self.bits >= 64 {
+            self.put_word(self.pending);
+            self.bits -= 64;
+            self.pending = word >> (bits - self.bits);
         }
     }
 

@@ -1,0 +1,213 @@
+//! Every interleaving of reservation, filling, publication, taking and releasing; and of entering and
+//! leaving the roles.
+//!
+//! Run by `RUSTFLAGS="--cfg loom" cargo test -p longshore-log --test loom --release`.
+
+#![cfg(loom)]
+
+use longshore_base::sync::{Arc, Mutex, thread};
+use longshore_log::group::{Goal, Group, Parker, Role, Turn, Waking};
+use longshore_log::ring::{Ring, Taker};
+
+/// Bodies of the records found in `out`, which must be whole.
+fn bodies(mut out: &[u8]) -> Vec<u64> {
+    let mut bodies = Vec::new();
+    while !out.is_empty() {
+        let length = u32::from_le_bytes(out[..4].try_into().unwrap());
+        assert_eq!(length, 40, "a record of the test");
+        assert_eq!(out[8], 1, "its kind is there when it is published");
+        let body = u64::from_le_bytes(out[32..40].try_into().unwrap());
+        assert_ne!(body, 0, "its body is there when it is published");
+        bodies.push(body);
+        out = &out[40..];
+    }
+    bodies
+}
+
+fn take_some(ring: &Ring, taker: &mut Taker, out: &mut Vec<u8>) {
+    ring.take(taker, out, usize::MAX);
+    ring.release(taker);
+}
+
+/// Explores with at most three preemptions: enough for every known bug, and it ends.
+fn explore(test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(test);
+}
+
+fn take_until(ring: &Ring, taker: &mut Taker, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    while out.len() < bytes {
+        let before = out.len();
+        take_some(ring, taker, &mut out);
+        if out.len() == before {
+            thread::yield_now();
+        }
+    }
+    out
+}
+
+/// Two appenders with room for both: the order is that of their reservations.
+#[test]
+fn records_are_taken_whole_once_and_in_order() {
+    explore(|| {
+        let (ring, mut taker) = Ring::new(128, 0);
+        let ring = Arc::new(ring);
+        let other = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.append(&1_u64.to_le_bytes()))
+        };
+        let taking = {
+            let ring = ring.clone();
+            thread::spawn(move || take_until(&ring, &mut taker, 80))
+        };
+        let mine = ring.append(&2_u64.to_le_bytes());
+        let mut expected = [(other.join().unwrap(), 1), (mine, 2)];
+        expected.sort();
+        assert_eq!(
+            bodies(&taking.join().unwrap()),
+            expected.map(|(_, body)| body)
+        );
+    });
+}
+
+/// A ring with room for one record and a half: the second lap waits for the first.
+#[test]
+fn a_full_ring_is_filled_again_only_when_taken_and_zeroed() {
+    explore(|| {
+        let (ring, mut taker) = Ring::new(64, 0);
+        let ring = Arc::new(ring);
+        let appender = {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                ring.append(&1_u64.to_le_bytes());
+                ring.append(&2_u64.to_le_bytes());
+            })
+        };
+        let out = take_until(&ring, &mut taker, 80);
+        appender.join().unwrap();
+        assert_eq!(bodies(&out), [1, 2]);
+        assert_eq!(taker.position(), ring.tail());
+    });
+}
+
+/// The bug put back: word 0 is stored before the others.
+#[test]
+#[should_panic(expected = "is there when it is published")]
+fn publishing_before_filling_is_caught() {
+    loom::model(|| {
+        let (ring, mut taker) = Ring::new(64, 0);
+        let ring = Arc::new(ring);
+        let appender = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.append_published_too_early(&7_u64.to_le_bytes()))
+        };
+        let mut out = Vec::new();
+        take_some(&ring, &mut taker, &mut out);
+        bodies(&out);
+        appender.join().unwrap();
+    });
+}
+
+/// The bug put back: the space is given back before it is zeroed.
+#[test]
+#[should_panic]
+fn releasing_before_zeroing_is_caught() {
+    loom::model(|| {
+        let (ring, mut taker) = Ring::new(64, 0);
+        let ring = Arc::new(ring);
+        ring.append(&1_u64.to_le_bytes());
+        let appender = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.append(&2_u64.to_le_bytes()))
+        };
+        let mut out = Vec::new();
+        ring.take_released_too_early(&mut taker, &mut out);
+        appender.join().unwrap();
+        ring.take(&mut taker, &mut out, usize::MAX);
+        assert_eq!(bodies(&out), [1, 2]);
+    });
+}
+
+/// What is written and synced, under the roles.
+#[derive(Default)]
+struct File {
+    written: Mutex<u64>,
+    synced: Mutex<u64>,
+}
+
+/// Follows the protocol of `Flusher::wait_for` on a log whose tail is at 2.
+fn wait_for(group: &Group, file: &File, goal: Goal) {
+    let parker = std::sync::Arc::new(Parker::default());
+    loop {
+        match group.enter(goal, || Waking::Thread(parker.clone())) {
+            Turn::Reached => return,
+            Turn::Wait => parker.park(),
+            Turn::Lead(role) => match role.role() {
+                Role::Writer => {
+                    let mut written = file.written.try_lock().expect("G1: one writer");
+                    // As little as possible, so that others' goals stay open.
+                    *written += 1;
+                    group.raise(Goal::Written(*written));
+                }
+                Role::Syncer => {
+                    let mut synced = file.synced.try_lock().expect("G1: one syncer");
+                    *synced = group.written();
+                    group.raise(Goal::Synced(*synced));
+                }
+            },
+        }
+    }
+}
+
+fn waiters(goals: [Goal; 2]) {
+    explore(move || {
+        let shared = Arc::new((Group::new(0), File::default()));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || wait_for(&shared.0, &shared.1, goals[0]))
+        };
+        wait_for(&shared.0, &shared.1, goals[1]);
+        other.join().unwrap();
+        assert!(goals.iter().all(|goal| shared.0.is_reached(*goal)));
+    });
+}
+
+#[test]
+fn nobody_sleeps_while_a_role_is_free() {
+    waiters([Goal::Synced(2), Goal::Synced(1)]);
+    waiters([Goal::Written(2), Goal::Synced(1)]);
+}
+
+/// A failure reaches a waiter whenever it comes.
+#[test]
+fn a_failure_wakes_whoever_waits() {
+    loom::model(|| {
+        let group = Arc::new(Group::new(0));
+        let failing = {
+            let group = group.clone();
+            thread::spawn(move || {
+                if let Turn::Lead(role) =
+                    group.enter(Goal::Written(1), || Waking::Thread(Default::default()))
+                {
+                    group.fail("the disk broke");
+                    drop(role);
+                }
+            })
+        };
+        let parker = std::sync::Arc::new(Parker::default());
+        loop {
+            match group.enter(Goal::Written(1), || Waking::Thread(parker.clone())) {
+                Turn::Reached => break,
+                Turn::Wait => parker.park(),
+                Turn::Lead(role) => {
+                    group.fail("the disk broke");
+                    drop(role);
+                }
+            }
+        }
+        assert!(group.check().is_err());
+        failing.join().unwrap();
+    });
+}
