@@ -159,8 +159,12 @@ impl NodeRef<'_> {
     /// slot `position`, or where [`find`](Self::find) met it; the slot's key becomes the fence.
     ///
     /// At the end of the node the split is at the last slot, so that ascending loads leave full
-    /// pages behind, and at its start before the first, for descending ones. Elsewhere it halves
+    /// pages behind, and at its start behind the first, for descending ones. Elsewhere it halves
     /// the bytes. One split need not be enough when rows differ much in size: ask again.
+    ///
+    /// Of several rows one at least stays. What goes then fits its page: the fence that the key of
+    /// the split becomes may take up to 14 bytes more, padding included, than it saves in the
+    /// record; the row that stays leaves 16 free.
     ///
     /// `None` when no slot can serve, because no key is above the low fence. By the
     /// [`Limits`], a row that obeys them then fits.
@@ -173,8 +177,9 @@ impl NodeRef<'_> {
         if position >= count {
             return Some(count - 1);
         }
+        let least = first.max(usize::from(count > 1));
         if position <= first && first == 0 {
-            return Some(0);
+            return Some(least);
         }
         let new_bytes = self.row_bytes(key_len, value_len);
         let row = |slot: usize| WORD + self.stored_words(slot) * WORD;
@@ -183,7 +188,7 @@ impl NodeRef<'_> {
         for slot in 0..count {
             left += row(slot) + if slot == position { new_bytes } else { 0 };
             if left > half {
-                return Some(slot.clamp(first, count - 1));
+                return Some(slot.clamp(least, count - 1));
             }
         }
         Some(count - 1)

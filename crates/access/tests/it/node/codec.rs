@@ -312,6 +312,22 @@ proptest! {
     }
 }
 
+/// An image with its fences the wrong way about shares less with them than the merged node would.
+#[test]
+fn absorbing_an_image_with_crossed_fences_is_refused() {
+    let mut page = TestPage::blank(4, PageSize::MIN);
+    let left = ImageBuf::new(STORE, 0, b"aax", Some(b"abc"));
+    page.apply(&PageAction::FormatNode(left.as_image()))
+        .unwrap();
+    let before = page.bytes.to_bytes();
+    let right = ImageBuf::new(STORE, 0, b"abc", Some(b"aax2"));
+    let refused = page
+        .redo(&PageAction::Absorb(right.as_image()))
+        .unwrap_err();
+    assert_eq!(refused.reason, "its fences are out of order");
+    assert!(page.bytes.to_bytes() == before);
+}
+
 #[test]
 fn records_read_well() {
     let row = RowRecord {
