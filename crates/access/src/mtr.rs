@@ -17,6 +17,8 @@
 //! M3. A page is latched once; all actions of a record on it are applied, or none, so that its
 //!     `page_lsn` alone says whether they have been.
 //! M4. The dirty page's LSN is that of its newest record, and the page is not released before it is.
+//! M5. A page that is begun and then not used has lost its content in memory. It must not reach the disk so
+//!     before the record that freed it is durable; so it gets the LSN of the newest freeing.
 //!
 //! # Order
 //! Parent, child, foster child, new page, map page. The new page may be latched at any time: nobody
@@ -63,6 +65,8 @@ pub(crate) struct MiniTransaction<'a, 'k> {
     actions: SmallVec<[(usize, PageAction<'k>); 4]>,
     reserved: Option<Reserved<'a>>,
     freed: Option<PageId>,
+    /// Number of the page whose former content is gone already.
+    fresh: Option<usize>,
 }
 
 /// The latches that a mini-transaction held, in the order in which its pages were named.
@@ -76,6 +80,7 @@ impl<'a, 'k> MiniTransaction<'a, 'k> {
             actions: SmallVec::new(),
             reserved: None,
             freed: None,
+            fresh: None,
         }
     }
 
@@ -103,10 +108,21 @@ impl<'a, 'k> MiniTransaction<'a, 'k> {
         reserved: Reserved<'a>,
         action: PageAction<'k>,
     ) -> Result<(), AccessError> {
-        assert!(action.resets_page(), "mtr: a new page needs content");
-        let guard = self.access.pool.fix_new(reserved.page())?;
-        self.change(guard, action);
+        self.begin_page(reserved.page(), action)?;
         self.reserved = Some(reserved);
+        Ok(())
+    }
+
+    /// Will begin a page that nobody uses with `action`. To be followed by [`commit`](Self::commit).
+    pub(crate) fn begin_page(
+        &mut self,
+        page: PageId,
+        action: PageAction<'k>,
+    ) -> Result<(), AccessError> {
+        assert!(action.resets_page(), "mtr: a new page needs content");
+        let guard = self.access.pool.fix_new(page)?;
+        self.fresh = Some(self.pages.len());
+        self.change(guard, action);
         Ok(())
     }
 
@@ -126,9 +142,13 @@ impl<'a, 'k> MiniTransaction<'a, 'k> {
         cx: &mut LogContext,
         steps: &Steps,
     ) -> Result<Guards<'a>, AccessError> {
-        self.note_use()?;
-        crash_point(steps.latched);
-        let lsn = self.write_record(cx)?;
+        let lsn = match self.log(cx, steps) {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                self.abandon();
+                return Err(error);
+            }
+        };
         crash_point(steps.logged);
         for (index, action) in &self.actions {
             apply(&mut self.pages[*index], action, lsn);
@@ -142,6 +162,23 @@ impl<'a, 'k> MiniTransaction<'a, 'k> {
             self.access.space.release(page);
         }
         Ok(self.pages)
+    }
+
+    fn log(&mut self, cx: &mut LogContext, steps: &Steps) -> Result<Lsn, AccessError> {
+        self.note_use()?;
+        crash_point(steps.latched);
+        let lsn = self.write_record(cx)?;
+        if self.freed.is_some() {
+            self.access.space.note_freeing(lsn);
+        }
+        Ok(lsn)
+    }
+
+    /// A page that was begun is blank by now (M5).
+    fn abandon(&mut self) {
+        if let Some(index) = self.fresh {
+            self.pages[index].stamp(self.access.space.last_freeing());
+        }
     }
 
     fn write_record(&self, cx: &mut LogContext) -> Result<Lsn, AccessError> {

@@ -35,7 +35,8 @@ use crate::error::AccessError;
 use crate::mtr::{MiniTransaction, Steps};
 use longshore_base::metrics::{STRIPES, thread_number};
 use longshore_base::sync::Mutex;
-use longshore_base::{PageId, PageSize, StoreId};
+use longshore_base::{Lsn, PageId, PageSize, StoreId};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Extents that one stripe keeps before it gives the oldest back.
 const EXTENTS_MAX: usize = 8;
@@ -88,6 +89,8 @@ pub(crate) struct Space {
     free: Mutex<FreeMap>,
     /// Held while the file grows or shrinks.
     growing: Mutex<()>,
+    /// LSN of the newest record that ended the use of a page.
+    last_freeing: AtomicU64,
 }
 
 /// A page that nobody else will get. Goes back unless it is used.
@@ -120,6 +123,18 @@ impl Space {
     /// The page's use has ended, and the record that says so is in the log.
     pub(crate) fn release(&self, page: PageId) {
         self.free.lock().give_back(page);
+    }
+
+    /// A record at `lsn` ends the use of a page, which nobody can have yet.
+    pub(crate) fn note_freeing(&self, lsn: Lsn) {
+        // Relaxed: whoever gets the page takes `free` after `release`, which comes after this.
+        self.last_freeing.fetch_max(lsn.get(), Ordering::Relaxed);
+    }
+
+    /// A position at or behind the record that freed any page that is now reserved.
+    pub(crate) fn last_freeing(&self) -> Lsn {
+        // Relaxed: see `note_freeing`.
+        Lsn::new(self.last_freeing.load(Ordering::Relaxed))
     }
 
     fn stripe(&self) -> &Stripe {
@@ -243,7 +258,7 @@ impl Access {
         for map in self.maps_between(from, to) {
             let mut cx = self.system_context(256)?;
             let mut mtr = MiniTransaction::begin(self);
-            mtr.change(self.pool.fix_new(map)?, PageAction::FormatMap);
+            mtr.begin_page(map, PageAction::FormatMap)?;
             mtr.commit(&mut cx, &FORMAT_MAP)?;
         }
         Ok(())

@@ -56,7 +56,7 @@ impl Access {
         for map in &cut.maps {
             let mut cx = self.system_context(0)?;
             let mut mtr = MiniTransaction::begin(self);
-            mtr.change(self.pool.fix_new(*map)?, PageAction::FreePage);
+            mtr.change(self.pool.fix_exclusive(*map)?, PageAction::FreePage);
             mtr.commit(&mut cx, &DROP_MAP)?;
         }
         self.log.flush_all(Level::Sync)?;

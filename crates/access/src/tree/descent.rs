@@ -39,6 +39,19 @@ pub(super) enum Seek<'k> {
     Last,
 }
 
+/// What a descent is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To read some rows, perhaps again soon.
+    Read,
+    /// To read the leaf once, on the way through many.
+    Scan,
+    /// To change rows; and to tell of foster children on the way, which their parent could adopt.
+    Write,
+    /// To change rows, whatever is on the way.
+    WriteOnly,
+}
+
 /// Why an attempt ended without its node.
 #[derive(Debug)]
 pub(super) enum Blocked {
@@ -92,19 +105,19 @@ pub(super) struct Orphan<'a> {
 impl Tree {
     /// One optimistic attempt to reach the node on `level` that `seek` names.
     ///
-    /// `Ok(None)` when the tree has no such level. With `find_orphans`, the arrival tells of the last
-    /// foster pointer that it took on the way.
+    /// `Ok(None)` when the tree has no such level.
     #[inline]
     pub(super) fn try_descend<'a>(
         &self,
         access: &'a Access,
         seek: Seek<'_>,
         level: u8,
-        find_orphans: bool,
+        purpose: Purpose,
     ) -> Result<Option<Arrival<'a>>, Blocked> {
         let mut node = access.pool.read(self.root)?;
         let mut orphan = None;
         let mut parent: Option<OptimisticGuard<'a>> = None;
+        let is_passing = purpose == Purpose::Scan;
         let mut expected = None;
         let mut steps = 0;
         loop {
@@ -125,16 +138,16 @@ impl Tree {
                 }
                 Next::Child(child) => {
                     node.validate()?;
-                    let below = read_child(access, &node, child)?;
+                    let below = read_child(access, &node, child, is_passing && here == level + 1)?;
                     expected = Some(here - 1);
-                    parent = find_orphans.then_some(node);
+                    parent = (purpose == Purpose::Write).then_some(node);
                     node = below;
                 }
                 Next::Foster(foster) => {
                     node.validate()?;
                     steps += 1;
                     self.check_chain(steps, foster)?;
-                    let right = read_child(access, &node, foster)?;
+                    let right = read_child(access, &node, foster, is_passing && here == level)?;
                     expected = Some(here);
                     match parent.take() {
                         // The highest one first: the tree is tidied from above.
@@ -326,8 +339,14 @@ fn read_child<'a>(
     access: &'a Access,
     parent: &OptimisticGuard<'a>,
     child: PageId,
+    is_passing: bool,
 ) -> Result<OptimisticGuard<'a>, Blocked> {
-    match access.pool.read(child) {
+    let read = if is_passing {
+        access.pool.read_scan(child)
+    } else {
+        access.pool.read(child)
+    };
+    match read {
         Ok(guard) => {
             NodeRef::prefetch_slots(guard.page());
             parent.validate()?;

@@ -11,7 +11,7 @@
 //! without rows is no end: only a missing fence is.
 
 use super::Tree;
-use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Seek, back_off};
+use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Purpose, Seek, back_off};
 use crate::access::Access;
 use crate::error::AccessError;
 use crate::node::NodeRef;
@@ -61,23 +61,46 @@ pub enum Boundary {
 
 /// Counts attempts, so that a reader that is overtaken again and again comes to its turn: after some
 /// optimistic reads in vain, the leaf is latched shared, and validation cannot fail.
-#[derive(Debug, Default)]
-pub struct Patience(u32);
+///
+/// Since a [`LeafRead`] may thus hold a latch, nothing may be waited for while it lives.
+#[derive(Debug)]
+pub struct Patience {
+    lost: u32,
+    purpose: Purpose,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience::new()
+    }
+}
 
 impl Patience {
     /// For a first attempt.
     pub fn new() -> Patience {
-        Patience(0)
+        Patience {
+            lost: 0,
+            purpose: Purpose::Read,
+        }
+    }
+
+    /// For a first attempt at a leaf on the way through many: it will not push out of memory what others
+    /// use often.
+    pub fn for_scan() -> Patience {
+        Patience {
+            lost: 0,
+            purpose: Purpose::Scan,
+        }
     }
 
     /// Notes that an attempt was in vain, and waits a moment.
     pub fn lost(&mut self) {
-        self.0 += 1;
-        back_off(self.0);
+        self.lost += 1;
+        back_off(self.lost);
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.0 >= ATTEMPTS_MAX
+        self.lost >= ATTEMPTS_MAX
     }
 }
 
@@ -156,7 +179,7 @@ impl Tree {
         patience: &mut Patience,
     ) -> Result<LeafRead<'a>, AccessError> {
         while !patience.is_lost() {
-            match self.try_descend(access, seek, 0, false) {
+            match self.try_descend(access, seek, 0, patience.purpose) {
                 Ok(Some(Arrival { node, .. })) => {
                     return Ok(LeafRead {
                         hold: Hold::Optimistic(node),

@@ -16,7 +16,7 @@
 //! One leaf latch; nothing is waited for under it except a place in the log buffer.
 
 use super::Tree;
-use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Orphan, Seek, back_off};
+use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Orphan, Purpose, Seek, back_off};
 use super::leaf_read::{Boundary, Slot, ValueKind, boundary_into};
 use crate::access::{Access, LogContext};
 use crate::error::{AccessError, WriteError};
@@ -80,8 +80,13 @@ impl Tree {
         key: &[u8],
         find_orphans: bool,
     ) -> Result<Latched<'a>, AccessError> {
+        let purpose = if find_orphans {
+            Purpose::Write
+        } else {
+            Purpose::WriteOnly
+        };
         for attempt in 0..ATTEMPTS_MAX {
-            match self.try_descend(access, Seek::Key(key), 0, find_orphans) {
+            match self.try_descend(access, Seek::Key(key), 0, purpose) {
                 Ok(Some(Arrival {
                     orphan: Some(orphan),
                     ..

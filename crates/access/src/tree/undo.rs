@@ -8,7 +8,7 @@
 //! split first, in mini-transactions that belong to nobody.
 //!
 //! # Failure
-//! Undo must not fail for want of log space. CLRs are paid from what the operation set aside
+//! Undo must not fail for want of log space or frames: it may use the pool's reserve. CLRs are paid from what the operation set aside
 //! ([`LogContext::undo_bytes`]), splits from the log's emergency reserve.
 
 use super::Tree;
@@ -40,6 +40,7 @@ impl Tree {
         record: &RowRecord<'_>,
         undo_next: Lsn,
     ) -> Result<Lsn, AccessError> {
+        let _frames = access.pool.use_reserve();
         let inverse = record.inverse();
         let bytes = Log::record_bytes(inverse.body_bytes() + size_of::<Lsn>());
         loop {

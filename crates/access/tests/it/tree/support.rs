@@ -165,7 +165,7 @@ impl World {
     pub fn scan(&self, tree: &Tree, from: &[u8], limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut rows = Vec::new();
         let mut at = from.to_vec();
-        let mut patience = Patience::new();
+        let mut patience = Patience::for_scan();
         while rows.len() < limit {
             let leaf = tree
                 .read_leaf_patiently(&self.access, &at, &mut patience)
