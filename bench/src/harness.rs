@@ -1,0 +1,309 @@
+//! Runs clients side by side for a time, and measures throughput and latency.
+//!
+//! # Protocol
+//! All clients make their work ready, meet at the start line, and run. The phase moves on for all
+//! at once; a client looks at it before each call.
+//!
+//! | phase   | a call is | moves on                                                        |
+//! |---------|-----------|-----------------------------------------------------------------|
+//! | warm-up | forgotten | after `warm_up`                                                 |
+//! | measure | counted   | after `duration`; when no client has work left; at a failure    |
+//! | stop    | not begun |                                                                 |
+//!
+//! A call that is under way when the phase changes belongs to the phase in which it began, and time
+//! is measured until the last client has ended: what is counted in is counted whole.
+//!
+//! # Failure
+//! The first client that fails stops all others; its error is the run's.
+
+use crate::store::Outcome;
+use hdrhistogram::Histogram;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How clients are run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Clients, a thread each.
+    pub(crate) clients: usize,
+    /// Time before anything counts.
+    pub(crate) warm_up: Duration,
+    /// Time that counts, unless the work is done before.
+    pub(crate) duration: Duration,
+    /// One call in so many is timed.
+    pub(crate) sample: u64,
+}
+
+/// What a client did in one call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    /// Operations that took effect.
+    pub(crate) operations: u64,
+    /// Attempts that had to be given up and repeated.
+    pub(crate) aborts: u64,
+}
+
+impl Done {
+    /// So many operations at the first attempt.
+    pub(crate) fn operations(operations: u64) -> Done {
+        Done {
+            operations,
+            aborts: 0,
+        }
+    }
+}
+
+/// What a run yielded.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// Operations that took effect, over all clients.
+    pub(crate) operations: u64,
+    /// Attempts given up.
+    pub(crate) aborts: u64,
+    /// From the end of the warm-up to the last client's end.
+    pub(crate) elapsed: Duration,
+    /// Time of a call, in nanoseconds.
+    pub(crate) latency: Histogram<u64>,
+}
+
+impl Measured {
+    fn nothing() -> Measured {
+        let latency = Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("legal bounds");
+        Measured {
+            operations: 0,
+            aborts: 0,
+            elapsed: Duration::ZERO,
+            latency,
+        }
+    }
+
+    /// Operations per second, over all clients.
+    pub(crate) fn operations_per_second(&self) -> f64 {
+        self.operations as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// A quantile of the latency in microseconds; `at` from 0 to 1.
+    pub(crate) fn latency_us(&self, at: f64) -> f64 {
+        self.latency.value_at_quantile(at) as f64 / 1000.0
+    }
+
+    /// Adds the counts of another run; `elapsed` stays.
+    pub(crate) fn add(&mut self, part: Measured) {
+        self.operations += part.operations;
+        self.aborts += part.aborts;
+        self.latency
+            .add(part.latency)
+            .expect("histograms of one shape");
+    }
+}
+
+/// Longer calls are recorded as this long: a minute.
+const LATENCY_MAX_NS: u64 = 60_000_000_000;
+
+const WARM_UP: u8 = 0;
+const MEASURE: u8 = 1;
+const STOP: u8 = 2;
+
+/// The phase of a run. Relaxed throughout: a flag that is seen soon enough, and orders nothing; the
+/// results are ordered by joining the threads.
+struct Phase(AtomicU8);
+
+impl Phase {
+    fn get(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Moves on to `phase`, never back.
+    fn advance(&self, phase: u8) {
+        self.0.fetch_max(phase, Ordering::Relaxed);
+    }
+}
+
+/// Runs clients as planned. `client(n)` makes the n-th client's work, on its thread; the work is
+/// called again and again until the time is up or it returns `None`. `at_start` is called when the
+/// warm-up is over.
+///
+/// # Errors
+/// The first failure of a client.
+pub(crate) fn run<W>(
+    plan: &Plan,
+    client: impl Fn(usize) -> W + Sync,
+    at_start: impl FnOnce(),
+) -> Outcome<Measured>
+where
+    W: FnMut() -> Outcome<Option<Done>>,
+{
+    let phase = Phase(AtomicU8::new(if plan.warm_up.is_zero() {
+        MEASURE
+    } else {
+        WARM_UP
+    }));
+    let start_line = Barrier::new(plan.clients + 1);
+    // Nothing is ever sent: the channel is closed when the last client is done.
+    let (running, all_done) = channel::<()>();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for number in 0..plan.clients {
+            let running = running.clone();
+            let (phase, start_line, client) = (&phase, &start_line, &client);
+            threads.push(scope.spawn(move || {
+                let work = client(number);
+                start_line.wait();
+                work_until_stopped(phase, plan.sample, work, running)
+            }));
+        }
+        drop(running);
+        start_line.wait();
+        let _ = all_done.recv_timeout(plan.warm_up);
+        at_start();
+        let start = Instant::now();
+        phase.advance(MEASURE);
+        let _ = all_done.recv_timeout(plan.duration);
+        phase.advance(STOP);
+
+        let mut total = Measured::nothing();
+        let mut failure = None;
+        for thread in threads {
+            match thread.join().expect("clients do not panic") {
+                Ok(part) => total.add(part),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        total.elapsed = start.elapsed();
+        failure.map_or(Ok(total), Err)
+    })
+}
+
+fn work_until_stopped(
+    phase: &Phase,
+    sample: u64,
+    mut work: impl FnMut() -> Outcome<Option<Done>>,
+    _running: Sender<()>,
+) -> Outcome<Measured> {
+    let mut total = Measured::nothing();
+    let mut calls = 0u64;
+    loop {
+        let began_in = phase.get();
+        if began_in == STOP {
+            return Ok(total);
+        }
+        let timed = calls.is_multiple_of(sample).then(Instant::now);
+        calls += 1;
+        let done = match work() {
+            Ok(Some(done)) => done,
+            Ok(None) => return Ok(total),
+            Err(error) => {
+                phase.advance(STOP);
+                return Err(error);
+            }
+        };
+        if began_in == MEASURE {
+            total.operations += done.operations;
+            total.aborts += done.aborts;
+            if let Some(begun) = timed {
+                total
+                    .latency
+                    .saturating_record(begun.elapsed().as_nanos() as u64);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+    const PLAN: Plan = Plan {
+        clients: 3,
+        warm_up: Duration::ZERO,
+        duration: Duration::from_millis(30),
+        sample: 1,
+    };
+
+    fn nap() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+
+    #[test]
+    fn counts_what_clients_did() {
+        let work = || {
+            nap();
+            Ok(Some(Done {
+                operations: 2,
+                aborts: 1,
+            }))
+        };
+        let measured = run(&PLAN, |_| work, || ()).unwrap();
+        assert_eq!(measured.operations, 2 * measured.aborts);
+        assert_eq!(measured.latency.len(), measured.aborts);
+        assert!(measured.latency_us(0.5) >= 100.0);
+        assert!(measured.operations_per_second() > 0.0);
+        assert!(measured.elapsed >= PLAN.duration);
+    }
+
+    #[test]
+    fn forgets_the_warm_up() {
+        let (calls, at_start) = (AtomicU64::new(0), AtomicU64::new(0));
+        let plan = Plan {
+            warm_up: Duration::from_millis(30),
+            ..PLAN
+        };
+        let work = || {
+            nap();
+            calls.fetch_add(1, SeqCst);
+            Ok(Some(Done::operations(1)))
+        };
+        let measured = run(
+            &plan,
+            |_| work,
+            || at_start.store(calls.load(SeqCst), SeqCst),
+        )
+        .unwrap();
+        assert!(at_start.load(SeqCst) > 0);
+        // Calls under way when the warm-up ends belong to it.
+        let after = calls.load(SeqCst) - at_start.load(SeqCst);
+        assert!((after.saturating_sub(3)..=after).contains(&measured.operations));
+    }
+
+    #[test]
+    fn ends_when_the_work_is_done() {
+        let plan = Plan {
+            duration: Duration::from_secs(600),
+            ..PLAN
+        };
+        let client = |number: usize| {
+            let mut left = number;
+            move || {
+                let more = left > 0;
+                left = left.saturating_sub(1);
+                Ok(more.then(|| Done::operations(1)))
+            }
+        };
+        let measured = run(&plan, client, || ()).unwrap();
+        assert_eq!(measured.operations, 1 + 2);
+        assert!(measured.elapsed < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_failure_stops_everybody() {
+        let plan = Plan {
+            duration: Duration::from_secs(600),
+            ..PLAN
+        };
+        let client = |number: usize| {
+            move || {
+                nap();
+                if number == 1 {
+                    Err("the disk is gone".into())
+                } else {
+                    Ok(Some(Done::default()))
+                }
+            }
+        };
+        let error = run(&plan, client, || ()).unwrap_err();
+        assert_eq!(error.to_string(), "the disk is gone");
+    }
+}

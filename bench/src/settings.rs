@@ -1,0 +1,307 @@
+//! What a benchmark can be told.
+
+use crate::error::BenchError;
+use clap::{Args, ValueEnum};
+use longshore::Durability;
+use std::path::PathBuf;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The benchmarks, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Name {
+    /// Ascending keys into a private table per client, a commit per 1000 rows
+    Insert,
+    /// One read per transaction from a table in memory, keys by Zipf's law (0.99)
+    Read,
+    /// Like read, all keys equally likely
+    ReadUniform,
+    /// One changed row per transaction, keys equally likely
+    Update,
+    /// The buffer manager alone: hits, fixes, misses, sweeps
+    Pool,
+    /// More rows than memory: memory used, bytes written per byte committed
+    Memory,
+    /// Opening after a crash: time to the first answered read
+    Restart,
+}
+
+impl Name {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Name::Insert => "insert",
+            Name::Read => "read",
+            Name::ReadUniform => "read-uniform",
+            Name::Update => "update",
+            Name::Pool => "pool",
+            Name::Memory => "memory",
+            Name::Restart => "restart",
+        }
+    }
+}
+
+/// How a benchmark is run.
+#[derive(Clone, Debug, Args)]
+pub struct Settings {
+    /// What to measure
+    pub name: Name,
+    /// Numbers of clients, one run each [default: 1,2,8,32; 8 for memory and restart]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub threads: Vec<usize>,
+    /// Length of each measured run; a tenth of it, at most a second, is run ahead to warm up
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Rounds of all runs; more than one end with the medians (not for pool, memory, restart)
+    #[arg(long, default_value_t = 1)]
+    pub rounds: usize,
+    /// How safe a commit is when it is answered
+    #[arg(long, value_enum, default_value_t = Level::None)]
+    pub durability: Level,
+    /// Rows in the table that is read or updated
+    #[arg(long, default_value_t = 1_000_000)]
+    pub rows: u64,
+    /// Memory for pages in MiB [default: 2048; 256 for pool and memory]
+    #[arg(long, value_name = "MIB")]
+    pub pool_mib: Option<usize>,
+    /// MiB of rows to load (memory) or of log to redo (restart) [default: 4096 and 1024]
+    #[arg(long, value_name = "MIB")]
+    pub data_mib: Option<u64>,
+    /// Folder for the databases, which are removed afterwards [default: the system's for temporary files]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// One JSON object per line instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Settings {
+    /// The defaults for one benchmark.
+    pub fn of(name: Name) -> Settings {
+        Settings {
+            name,
+            threads: Vec::new(),
+            seconds: 5.0,
+            rounds: 1,
+            durability: Level::None,
+            rows: 1_000_000,
+            pool_mib: None,
+            data_mib: None,
+            dir: None,
+            json: false,
+        }
+    }
+
+    /// The settings with the defaults that depend on the benchmark filled in.
+    ///
+    /// # Errors
+    /// [`BenchError::Settings`] when one is out of its range.
+    pub fn checked(&self) -> Result<Settings, BenchError> {
+        let mut settings = self.clone();
+        if settings.threads.is_empty() {
+            settings.threads = match self.name {
+                Name::Memory | Name::Restart => vec![8],
+                _ => vec![1, 2, 8, 32],
+            };
+        }
+        check(
+            settings
+                .threads
+                .iter()
+                .all(|count| (1..=512).contains(count)),
+            ("--threads", &format!("{:?}", self.threads)),
+            "numbers from 1 to 512",
+        )?;
+        check(
+            (0.01..=86_400.0).contains(&self.seconds),
+            ("--seconds", &self.seconds.to_string()),
+            "from 0.01 to 86400",
+        )?;
+        check(
+            (1..=1000).contains(&self.rounds),
+            ("--rounds", &self.rounds.to_string()),
+            "from 1 to 1000",
+        )?;
+        check(
+            (1..=1 << 40).contains(&self.rows),
+            ("--rows", &self.rows.to_string()),
+            "from 1 to 2^40",
+        )?;
+        check(
+            (1..=1 << 20).contains(&self.pool_mib()),
+            ("--pool-mib", &self.pool_mib().to_string()),
+            "from 1 to 1048576",
+        )?;
+        check(
+            (1..=1 << 24).contains(&self.data_mib()),
+            ("--data-mib", &self.data_mib().to_string()),
+            "from 1 to 16777216",
+        )?;
+        Ok(settings)
+    }
+
+    /// Length of each measured run.
+    pub fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+
+    /// Length of the run ahead, which is not measured.
+    pub fn warm_up(&self) -> Duration {
+        self.duration().div_f64(10.0).min(Duration::from_secs(1))
+    }
+
+    /// Memory for pages in MiB.
+    pub fn pool_mib(&self) -> usize {
+        self.pool_mib.unwrap_or(match self.name {
+            Name::Pool | Name::Memory => 256,
+            _ => 2048,
+        })
+    }
+
+    /// MiB of rows, or of log.
+    pub fn data_mib(&self) -> u64 {
+        self.data_mib.unwrap_or(match self.name {
+            Name::Memory => 4096,
+            _ => 1024,
+        })
+    }
+
+    /// The most clients that any run has.
+    pub(crate) fn threads_max(&self) -> usize {
+        self.threads.iter().copied().max().unwrap_or(1)
+    }
+
+    /// A folder for databases, removed when dropped.
+    ///
+    /// # Errors
+    /// [`BenchError::File`].
+    pub(crate) fn scratch(&self) -> Result<TempDir, BenchError> {
+        let parent = self.dir.clone().unwrap_or_else(std::env::temp_dir);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("longshore-bench-");
+        builder
+            .tempdir_in(&parent)
+            .map_err(BenchError::file("create a folder in", &parent))
+    }
+}
+
+fn check(
+    holds: bool,
+    given: (&'static str, &str),
+    allowed: &'static str,
+) -> Result<(), BenchError> {
+    let (option, value) = (given.0, given.1.to_owned());
+    if holds {
+        Ok(())
+    } else {
+        Err(BenchError::Settings {
+            option,
+            value,
+            allowed,
+        })
+    }
+}
+
+/// How safe a commit is when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// In the log buffer
+    None,
+    /// Handed to the operating system
+    Os,
+    /// On the disk
+    Sync,
+}
+
+impl Level {
+    /// The engine's word for it.
+    pub fn durability(self) -> Durability {
+        match self {
+            Level::None => Durability::None,
+            Level::Os => Durability::Os,
+            Level::Sync => Durability::Sync,
+        }
+    }
+
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::None => "none",
+            Level::Os => "os",
+            Level::Sync => "sync",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    fn parse(line: &str) -> Settings {
+        Line::parse_from(line.split_whitespace()).settings
+    }
+
+    #[test]
+    fn the_command_line_says_it_all() {
+        let settings =
+            parse("bench update --threads 1,2,8,32 --seconds 2.5 --durability sync --json");
+        assert_eq!(settings.name, Name::Update);
+        assert_eq!(settings.threads, [1, 2, 8, 32]);
+        assert_eq!(settings.duration(), Duration::from_millis(2500));
+        assert_eq!(settings.durability, Level::Sync);
+        assert!(settings.json);
+    }
+
+    #[test]
+    fn names_are_those_of_the_command_line() {
+        for name in Name::value_variants() {
+            assert_eq!(parse(&format!("bench {}", name.as_str())).name, *name);
+        }
+        for level in Level::value_variants() {
+            let line = format!("bench read --durability {}", level.as_str());
+            assert_eq!(parse(&line).durability, *level);
+        }
+    }
+
+    #[test]
+    fn the_defaults_of_the_command_line_are_those_of_the_code() {
+        let (parsed, of) = (parse("bench read"), Settings::of(Name::Read));
+        assert_eq!(format!("{parsed:?}"), format!("{of:?}"));
+    }
+
+    #[test]
+    fn defaults_depend_on_the_benchmark() {
+        let threads = |name| Settings::of(name).checked().unwrap().threads;
+        assert_eq!(threads(Name::Insert), [1, 2, 8, 32]);
+        assert_eq!(threads(Name::Memory), [8]);
+        assert_eq!(Settings::of(Name::Memory).pool_mib(), 256);
+        assert_eq!(Settings::of(Name::Restart).data_mib(), 1024);
+    }
+
+    #[test]
+    fn each_refusal_names_option_and_range() {
+        let cases: [(&str, fn(&mut Settings)); 5] = [
+            ("--threads", |settings| settings.threads = vec![1, 1000]),
+            ("--seconds", |settings| settings.seconds = f64::NAN),
+            ("--rounds", |settings| settings.rounds = 0),
+            ("--rows", |settings| settings.rows = 0),
+            ("--pool-mib", |settings| settings.pool_mib = Some(0)),
+        ];
+        for (option, change) in cases {
+            let mut settings = Settings::of(Name::Read);
+            change(&mut settings);
+            let message = settings.checked().unwrap_err().to_string();
+            assert!(
+                message.contains(option) && message.contains("must be"),
+                "{message}"
+            );
+        }
+    }
+}
