@@ -18,10 +18,11 @@
 //! A failed write or sync fails the group for ever (G4): what is lost was never acknowledged.
 
 use crate::LogError;
-use crate::group::{Goal, Group, Parker, Role, Turn, Waking};
+use crate::group::{Goal, Group, Role, Turn};
 use crate::record::{Draft, KIND_SYNC_MARKER};
 use crate::ring::{Ring, Taker};
 use crate::space::Space;
+use crate::wake::{Parker, Waking};
 use longshore_base::metrics::Counter;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -39,11 +39,12 @@
 //! Group commit by leader and followers; Shore-MT §6.2.2 (flush and wait as critical sections apart).
 
 use crate::LogError;
+use crate::wake::Waking;
 use crossbeam_utils::CachePadded;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use longshore_base::sync::{Condvar, Mutex};
 use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 /// What somebody waits for: that a position reaches at least this.
@@ -115,14 +116,6 @@ struct State {
 struct Waiter {
     goal: Goal,
     wake: Waking,
-}
-
-/// How a waiter is woken.
-pub enum Waking {
-    /// A blocked thread, which will certainly enter again.
-    Thread(Arc<Parker>),
-    /// A task, which may be gone.
-    Task(Waker),
 }
 
 impl Group {
@@ -414,49 +407,12 @@ impl Drop for FlusherGuard<'_> {
     }
 }
 
-impl Waking {
-    fn wake(self) {
-        match self {
-            Waking::Thread(parker) => parker.unpark(),
-            Waking::Task(waker) => waker.wake(),
-        }
-    }
-}
-
-/// A place for one thread to sleep. A wake that comes first is not lost.
-#[derive(Default)]
-pub struct Parker {
-    is_woken: Mutex<bool>,
-    condition: Condvar,
-}
-
-impl Parker {
-    /// Sleeps until woken; consumes one wake.
-    pub fn park(&self) {
-        let mut is_woken = self.is_woken.lock();
-        while !*is_woken {
-            is_woken = self.condition.wait(is_woken);
-        }
-        *is_woken = false;
-    }
-
-    /// Wakes the sleeper, or the next one to sleep.
-    pub fn unpark(&self) {
-        *self.is_woken.lock() = true;
-        self.condition.notify_one();
-    }
-}
-
-impl Wake for Parker {
-    fn wake(self: Arc<Self>) {
-        self.unpark();
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::wake::Parker;
     use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
 
     struct Bell(AtomicUsize);
 
@@ -472,7 +428,7 @@ mod tests {
     }
 
     fn is_woken(parker: &Parker) -> bool {
-        *parker.is_woken.lock()
+        parker.is_woken()
     }
 
     fn lead(group: &Group, goal: Goal) -> RoleGuard<'_> {

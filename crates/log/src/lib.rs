@@ -50,6 +50,10 @@ pub mod group;
 mod ring;
 #[cfg(loom)]
 pub mod ring;
+#[cfg(not(loom))]
+mod wake;
+#[cfg(loom)]
+pub mod wake;
 
 pub use error::{FullCause, LogError};
 pub use handle::DurableHandle;

@@ -356,6 +356,15 @@ impl Log {
         }
     }
 
+    /// Fails when the log has; one load when it has not.
+    ///
+    /// # Errors
+    /// [`LogError::Poisoned`].
+    #[inline]
+    pub fn check(&self) -> Result<(), LogError> {
+        self.flusher.group.check()
+    }
+
     /// The failure after which the log takes no more records, if there was one.
     pub fn poison_cause(&self) -> Option<Arc<str>> {
         self.flusher.group.cause()

@@ -6,8 +6,9 @@
 #![cfg(loom)]
 
 use longshore_base::sync::{Arc, Mutex, thread};
-use longshore_log::group::{Goal, Group, Parker, Role, Turn, Waking};
+use longshore_log::group::{Goal, Group, Role, Turn};
 use longshore_log::ring::{Ring, Taker};
+use longshore_log::wake::{Parker, Waking};
 
 /// Bodies of the records found in `out`, which must be whole.
 fn bodies(mut out: &[u8]) -> Vec<u64> {

@@ -214,3 +214,35 @@ fn reopening_after_a_failed_sync_makes_durable_what_it_found() {
         [b"seen in the cache"]
     );
 }
+
+/// The same for the header of a segment: recycling it failed in the sync, so the cache shows a header
+/// that the device does not have, and records behind it would be lost with it.
+#[test]
+fn reopening_after_a_failed_recycling_makes_the_header_durable() {
+    use longshore_disk::{CrashStyle, Fault, FaultError, FaultOn, FaultRepeat};
+    let disk = sim();
+    let log = create(&disk).unwrap();
+    for _ in 0..20 {
+        append(&log, 1, &[1; 1000]).unwrap();
+    }
+    log.flush_all(Level::Sync).unwrap();
+    let from = log.tail();
+    let fault = Fault {
+        error: FaultError::Io,
+        repeat: FaultRepeat::Once,
+        on: FaultOn::Sync,
+    };
+    disk.fail_at(1, fault);
+    assert!(log.truncate(from).unwrap_err().is_poisoned());
+    drop(log);
+
+    let log = open(&disk, from).unwrap();
+    for _ in 0..40 {
+        append(&log, 2, &[2; 1000]).unwrap();
+    }
+    log.flush_all(Level::Sync).unwrap();
+    drop(log);
+    let image = disk.crash_image_in_style(CrashStyle::LoseAll, 1);
+    let log = open(&image, from).unwrap();
+    assert_eq!(scan(&log, from).unwrap().len(), 40);
+}
