@@ -23,10 +23,6 @@ use crate::frame_word::{State, Word};
 use crate::parking::{Parked, Patience};
 use crate::pool::Pool;
 use longshore_base::PageId;
-use longshore_base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use longshore_base::sync::{Condvar, Mutex};
-use std::cell::Cell;
-use std::marker::PhantomData;
 use std::time::Duration;
 
 /// The key under which threads park that wait for a free frame; no page has this number.
@@ -261,6 +257,11 @@ impl Pool {
         };
         let slice = slice.min(FRAME_SLICE);
         self.counters.frame_waits.add(1);
+        if cfg!(loom) {
+            // The model checker has no time that could pass.
+            longshore_base::sync::thread::yield_now();
+            return Ok(());
+        }
         if self.load_lot.park(FRAMES_KEY, slice, must_wait) == Parked::TimedOut {
             patience.slept(slice);
         }
@@ -282,140 +283,5 @@ impl Pool {
 
     fn word_of(&self, id: u32) -> Word {
         self.frames.get(FrameId::new(id)).header.word.load()
-    }
-
-    /// Lets this thread use the frames in reserve, until the guard is dropped: for rolling back, which must
-    /// not fail because the pool is full.
-    pub fn use_reserve(&self) -> UsingReserve {
-        USES_RESERVE.set(USES_RESERVE.get() + 1);
-        UsingReserve(PhantomData)
-    }
-
-    /// Puts the first free frames into the reserve.
-    pub(crate) fn fill_reserve(&self) {
-        while self.reserve.is_short() {
-            match self.free.take(&self.frames) {
-                Some(id) => self.give_frame(id),
-                None => return,
-            }
-        }
-    }
-}
-
-thread_local! {
-    static USES_RESERVE: Cell<u32> = const { Cell::new(0) };
-}
-
-/// While it lives, its thread may use the frames in reserve (of any pool).
-#[must_use = "the reserve may be used until this is dropped"]
-#[derive(Debug)]
-pub struct UsingReserve(PhantomData<*const ()>);
-
-impl Drop for UsingReserve {
-    fn drop(&mut self) {
-        USES_RESERVE.set(USES_RESERVE.get() - 1);
-    }
-}
-
-/// A few free frames for threads that must not fail.
-pub(crate) struct Reserve {
-    frames: Mutex<Vec<FrameId>>,
-    /// Frames that are missing; a hint that spares the mutex.
-    missing: AtomicUsize,
-}
-
-impl Reserve {
-    /// A reserve, empty as yet, for a pool of `frames` frames.
-    pub(crate) fn new(frames: u32) -> Reserve {
-        let size = if cfg!(loom) {
-            0
-        } else {
-            (frames as usize / 16).clamp(2, 8)
-        };
-        Reserve {
-            frames: Mutex::new(Vec::with_capacity(size)),
-            missing: AtomicUsize::new(size),
-        }
-    }
-
-    /// Takes a frame, if this thread may.
-    fn take(&self) -> Option<FrameId> {
-        if USES_RESERVE.get() == 0 {
-            return None;
-        }
-        let mut frames = self.frames.lock();
-        let taken = frames.pop()?;
-        // Relaxed: ordered by the mutex where it counts.
-        self.missing.fetch_add(1, Ordering::Relaxed);
-        Some(taken)
-    }
-
-    /// Takes a free frame in, if one is missing.
-    fn give(&self, id: FrameId) -> bool {
-        if !self.is_short() {
-            return false;
-        }
-        let mut frames = self.frames.lock();
-        let is_short = self.is_short();
-        if is_short {
-            frames.push(id);
-            // Relaxed: ordered by the mutex.
-            self.missing.fetch_sub(1, Ordering::Relaxed);
-        }
-        is_short
-    }
-
-    fn is_short(&self) -> bool {
-        // Relaxed: a hint; decided under the mutex.
-        self.missing.load(Ordering::Relaxed) > 0
-    }
-
-    /// Takes the frames out that lie beyond the size of the pool.
-    pub(crate) fn drain_from(&self, limit: u32) -> Vec<FrameId> {
-        let mut frames = self.frames.lock();
-        let (beyond, kept) = frames.drain(..).partition(|id| id.get() >= limit);
-        *frames = kept;
-        let beyond: Vec<FrameId> = beyond;
-        // Relaxed: ordered by the mutex.
-        self.missing.fetch_add(beyond.len(), Ordering::Relaxed);
-        beyond
-    }
-}
-
-/// By which a pool calls whoever runs `maintain`.
-pub(crate) struct WorkBell {
-    rung: AtomicBool,
-    ringing: Mutex<()>,
-    heard: Condvar,
-}
-
-impl WorkBell {
-    pub(crate) fn new() -> WorkBell {
-        WorkBell {
-            rung: AtomicBool::new(false),
-            ringing: Mutex::new(()),
-            heard: Condvar::new(),
-        }
-    }
-
-    /// Says that there is work.
-    pub(crate) fn ring(&self) {
-        // Relaxed, and a load before the swap: mostly it is rung already, and the line stays shared. The
-        // mutex orders what matters, a change from false to true.
-        if !self.rung.load(Ordering::Relaxed) && !self.rung.swap(true, Ordering::Relaxed) {
-            let _guard = self.ringing.lock();
-            self.heard.notify_all();
-        }
-    }
-
-    /// Waits until there is work, for at most `limit`; true if there is.
-    pub(crate) fn wait(&self, limit: Duration) -> bool {
-        let mut guard = self.ringing.lock();
-        if !self.rung.load(Ordering::Relaxed) {
-            guard = self.heard.wait_timeout(guard, limit).0;
-        }
-        drop(guard);
-        // Relaxed: ordered by the mutex.
-        self.rung.swap(false, Ordering::Relaxed)
     }
 }

@@ -18,6 +18,7 @@
 
 #![deny(unsafe_code)]
 
+mod bell;
 mod checkpoint;
 mod cleaner;
 mod data_file;
@@ -34,17 +35,19 @@ mod hand;
 mod memory;
 mod options;
 mod page_bytes;
+mod page_in;
 mod parking;
 mod pool;
+mod reserve;
 mod resize;
 mod stats;
 mod table;
 
 pub use cleaner::Maintained;
 pub use error::{Changed, PoolError};
-pub use evict::UsingReserve;
 pub use guard::{ExclusiveGuard, OptimisticGuard, SharedGuard};
 pub use options::{DoubleWrite, HandKind, MissMode, PageTableKind, PoolOptions};
 pub use page_bytes::{PageBuffer, PageMut, PageRef};
 pub use pool::Pool;
+pub use reserve::UsingReserve;
 pub use stats::PoolStats;

@@ -11,10 +11,10 @@
 //! only tries `cleaner`, and the wait for a frame is bounded. A miss under a latch may read, and may write
 //! other pages and wait for the log to do so; it never waits for a page that the caller holds.
 
+use crate::bell::WorkBell;
 use crate::cleaner::Cleaner;
 use crate::data_file::DataFile;
 use crate::error::PoolError;
-use crate::evict::{Reserve, WorkBell};
 use crate::fix::{Access, Request};
 use crate::frame::{FrameId, Frames};
 use crate::free_list::FreeList;
@@ -22,6 +22,7 @@ use crate::guard::{ExclusiveGuard, OptimisticGuard, SharedGuard};
 use crate::hand::ClockHand;
 use crate::options::PoolOptions;
 use crate::parking::{ParkingLot, Patience};
+use crate::reserve::Reserve;
 use crate::resize::Budget;
 use crate::stats::{Counters, PoolStats};
 use crate::table::{Entry, PageTable};

@@ -11,9 +11,10 @@ const FIXES_PER_LOT: u32 = 256;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Boxed one by one: each is two KiB, and together they would not fit a small stack.
         #[derive(Default)]
         pub(crate) struct Counters {
-            $(pub(crate) $name: Counter,)*
+            $(pub(crate) $name: Box<Counter>,)*
         }
 
         /// The pool's counts since it was made, and its state now.

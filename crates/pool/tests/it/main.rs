@@ -1,0 +1,13 @@
+//! Tests of the pool as its users see it.
+
+#![cfg(not(loom))]
+
+mod checkpoint;
+mod cleaner;
+mod crash;
+mod fix;
+mod model;
+mod races;
+mod resize;
+mod stress;
+mod support;
