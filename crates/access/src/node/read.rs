@@ -19,8 +19,8 @@ pub struct NodeRef<'a> {
 
 /// Words in a cache line.
 const LINE_WORDS: usize = 8;
-/// Cache lines of slots that are fetched ahead: enough for 64 rows.
-const PREFETCH_LINES: usize = 8;
+/// Cache lines of slots that are fetched ahead: enough for 80 rows.
+const PREFETCH_LINES: usize = 10;
 
 /// Where a key belongs, seen from one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
