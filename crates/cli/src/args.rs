@@ -107,6 +107,8 @@ pub enum Command {
     Dump(Dump),
     /// Print the records of the log
     Log(Log),
+    /// Measure the store on this machine, in a scratch folder
+    Bench(longshore_bench::Settings),
 }
 
 /// `longshore load`

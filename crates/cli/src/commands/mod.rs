@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod bench;
 mod delete;
 mod dump;
 mod get;
@@ -30,5 +31,6 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Verify(args) => verify::run(&args.global, &args),
         Command::Dump(args) => dump::run(&args.global, &args),
         Command::Log(args) => log::run(&args.global, &args),
+        Command::Bench(settings) => bench::run(&settings),
     }
 }

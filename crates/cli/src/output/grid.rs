@@ -4,13 +4,19 @@ use std::io::IsTerminal;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
+/// Below this a terminal is not taken at its word: cells are not folded to fit.
+const TERMINAL_WIDTH_MIN: u16 = 40;
+
 /// The rows under their header; numbers stand at the right.
 pub fn render(columns: &[String], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(columns);
     table.set_style(TableComponent::HeaderLines, '─');
     table.set_style(TableComponent::MiddleHeaderIntersections, '─');
-    if std::io::stdout().is_terminal() {
+    let is_wide = table
+        .width()
+        .is_some_and(|width| width >= TERMINAL_WIDTH_MIN);
+    if std::io::stdout().is_terminal() && is_wide {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
     for row in rows {

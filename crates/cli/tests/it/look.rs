@@ -137,3 +137,41 @@ fn the_log_is_printed_readably() {
     let between = place.run(&["log", "db", "--from", "65"]);
     between.failed(2, &["--from 65: no record can be read there"]);
 }
+
+#[test]
+fn a_benchmark_prints_an_object_per_line() {
+    let place = Place::new();
+    let args = [
+        "bench",
+        "insert",
+        "--threads",
+        "1,2",
+        "--seconds",
+        "0.1",
+        "--json",
+        "--dir",
+        ".",
+    ];
+    let said = place.run(&args).succeeded();
+    let lines: Vec<serde_json::Value> = said.lines().map(object).collect();
+    let threads: Vec<u64> = lines
+        .iter()
+        .filter_map(|line| line["threads"].as_u64())
+        .collect();
+    assert_eq!(threads, [1, 2], "{said}");
+    for name in [
+        "workload",
+        "durability",
+        "ops_per_second",
+        "p50_us",
+        "p99_us",
+        "aborts",
+    ] {
+        assert!(
+            lines.iter().all(|line| !line[name].is_null()),
+            "{name} is missing: {said}"
+        );
+    }
+    let refused = place.run(&["bench", "insert", "--threads", "0"]);
+    refused.failed(2, &["--threads"]);
+}
