@@ -37,10 +37,21 @@ pub struct LogEntries {
 
 impl LogEntries {
     pub(crate) fn new(engine: Arc<Engine>, from: Option<Lsn>) -> LogEntries {
-        let from = from.unwrap_or_else(|| engine.log.oldest_lsn());
+        let from = from.unwrap_or_else(|| first_record(&engine));
         let scan = engine.log.scan(from);
         LogEntries { engine, scan }
     }
+}
+
+/// The oldest record that is there whole. Segments are cut without regard to records, so the oldest
+/// one may begin within a record; a checksum over position and content tells where the next starts.
+fn first_record(engine: &Engine) -> Lsn {
+    let oldest = engine.log.oldest_lsn().get();
+    let needed = engine.control.get().scan_lsn;
+    let mut positions = (oldest..needed.get()).step_by(8).map(Lsn::new);
+    positions
+        .find(|lsn| engine.log.read(*lsn).is_ok())
+        .unwrap_or(needed)
 }
 
 impl Iterator for LogEntries {
