@@ -30,6 +30,14 @@ struct Cut {
 }
 
 impl Access {
+    /// How many pages [`Access::truncate_end`] would cut off about now, for whoever weighs whether it is
+    /// worth it. What threads hold in reserve goes back first.
+    pub fn free_at_end(&self) -> u64 {
+        self.space.drain_stripes();
+        let free = self.space.free.lock();
+        free.pages() - free.end()
+    }
+
     /// Cuts the free pages at the end of the file off. Returns how many pages that were.
     ///
     /// # Errors
