@@ -13,6 +13,7 @@
 //! | log a checkpoint record, sync the log | commits that made transactions "not active" are safe |
 //! | write the control file, both slots | from here on, restart uses it |
 //! | recycle the log below `scan = min(redo, first)` | nobody needs it any more |
+//! | cut the free end off the data file, if it is long | it has just been written and synced |
 //!
 //! # Invariants
 //! I1. The log is kept from the `scan_lsn` of either slot of the control file on.
@@ -32,18 +33,44 @@ use longshore_log::Level;
 /// Kind of the log record of a checkpoint: two words, `redo_lsn` and `scan_lsn`.
 pub(crate) const CHECKPOINT: u8 = 64;
 
+/// Least number of free pages at the end of the data file for which it is cut off.
+const TRUNCATE_PAGES_MIN: u64 = 64;
+/// Least share of the data file, as a divisor, for which its free end is cut off.
+const TRUNCATE_SHARE: u64 = 8;
+
 impl Engine {
     /// Takes a checkpoint; one at a time.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         let _one = self.checkpointing.lock();
         self.condition.check_poison()?;
-        self.note(self.checkpoint_as(State::InUse))
+        self.note(self.checkpoint_as(State::InUse))?;
+        self.note(self.truncate())
     }
 
     /// The checkpoint that ends the use of a database: nothing is active, nothing dirty.
     pub(crate) fn checkpoint_clean(&self) -> Result<()> {
         let _one = self.checkpointing.lock();
+        self.condition.check_poison()?;
+        self.note(self.truncate())?;
         self.note(self.checkpoint_as(State::Clean))
+    }
+
+    /// Gives the free end of the data file back to the file system, where that is worth it.
+    ///
+    /// The control file says how long the data file is at least, so it is told first.
+    fn truncate(&self) -> Result<()> {
+        let free = self.access.free_at_end();
+        if free < TRUNCATE_PAGES_MIN.max(self.pool.file_pages() / TRUNCATE_SHARE) {
+            return Ok(());
+        }
+        self.control.update(|control| control.pages = 0)?;
+        crash_point("truncate.begun");
+        self.access.truncate_end()?;
+        let pages = self.pool.file_pages();
+        self.pool.sync_data()?;
+        self.control.update(|control| control.pages = pages)?;
+        self.counters.truncations.add(1);
+        Ok(())
     }
 
     /// Whether enough log was written since the last checkpoint.

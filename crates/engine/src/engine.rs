@@ -109,6 +109,7 @@ pub(crate) struct Counters {
     pub(crate) checkpoints: Counter,
     pub(crate) retries: Counter,
     pub(crate) log_relieved: Counter,
+    pub(crate) truncations: Counter,
 }
 
 impl Engine {
@@ -135,8 +136,7 @@ impl Engine {
             first_txn,
         };
         let env = place.env;
-        let manager =
-            TransactionManager::new(access.clone(), log.clone(), locks, env.clone(), txn_options);
+        let manager = TransactionManager::new(access.clone(), log.clone(), locks, txn_options);
         // Relaxed: only distinct values matter.
         static INSTANCES: AtomicU64 = AtomicU64::new(0);
         Engine {

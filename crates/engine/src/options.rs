@@ -293,7 +293,7 @@ impl Options {
 
     fn check_log(&self) -> Result<()> {
         let segment = self.log_segment_bytes;
-        if !(16 << 10..=1 << 30).contains(&segment) || segment % 4096 != 0 {
+        if !(16 << 10..=1 << 30).contains(&segment) || !segment.is_multiple_of(4096) {
             let allowed = "from 16384 to 1073741824 bytes, in steps of 4096";
             return refuse("log_segment_bytes", segment, allowed);
         }

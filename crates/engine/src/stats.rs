@@ -22,6 +22,8 @@ pub struct Stats {
     pub retries: u64,
     /// Checkpoints taken because the log was full.
     pub log_relieved: u64,
+    /// Times that the free end of the data file was given back to the file system.
+    pub truncations: u64,
     /// Size of the data file in bytes.
     pub data_bytes: u64,
     /// Bytes of log that a restart would read.
@@ -41,6 +43,7 @@ impl Stats {
             checkpoints: engine.counters.checkpoints.get(),
             retries: engine.counters.retries.get(),
             log_relieved: engine.counters.log_relieved.get(),
+            truncations: engine.counters.truncations.get(),
             data_bytes: engine.pool.file_pages() * page_bytes,
             recovery_bytes: engine.log.tail().get().saturating_sub(scan_lsn.get()),
             background_error: engine.background_error(),

@@ -152,8 +152,6 @@ fn phantoms_do_not_appear() {
     let table = db.create_table("t").unwrap();
     let reader = db.begin().unwrap();
     assert_eq!(reader.scan(&table, "a".."m").unwrap().count(), 0);
-    let inside = Options::new().lock_wait(std::time::Duration::ZERO);
-    drop(inside);
     let impatient = longshore::TransactionOptions::new().lock_wait(std::time::Duration::ZERO);
     let writer = db.begin_with(impatient).unwrap();
     let refused = writer.insert(&table, "k", "v").unwrap_err();

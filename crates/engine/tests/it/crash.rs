@@ -115,6 +115,24 @@ fn tables_are_created_renamed_and_dropped_as_a_whole() {
 }
 
 #[test]
+fn file_that_is_being_cut_off_is_never_taken_for_truncated() {
+    at_every_change(
+        |db, _: &mut ()| {
+            let rows = (0..400u32).map(|n| Ok((n.to_be_bytes(), [1; 900])));
+            db.bulk_load(&db.create_table("gone")?, rows)?;
+            db.update(|tx| tx.put(&db.table("t")?, "k", "v"))?;
+            db.drop_table("gone")?;
+            while !db.maintain()?.is_idle() {}
+            db.checkpoint()?;
+            assert_eq!(db.stats().truncations, 1);
+            db.update(|tx| tx.put(&db.table("t")?, "l", vec![1; 100_000]))?;
+            db.checkpoint()
+        },
+        |db, ()| while !db.maintain().unwrap().is_idle() {},
+    );
+}
+
+#[test]
 fn bulk_load_is_there_as_a_whole_or_not_at_all() {
     at_every_change(
         |db, done: &mut bool| {
@@ -231,4 +249,43 @@ fn a_crashed_disk_is_an_error_for_every_call() {
     drop(db);
     let db = open(&crash(&disk, 1), 2).unwrap();
     assert_eq!(get(&db, &db.table("t").unwrap(), "k"), None);
+}
+
+#[test]
+fn much_log_is_redone_by_several_threads() {
+    let disk = Arc::new(sim(1));
+    let options = || {
+        small()
+            .durability(Durability::Os)
+            .pool_bytes(64 << 20)
+            .log_segment_bytes(4 << 20)
+            .log_bytes_max(256 << 20)
+            .log_buffer_bytes(1 << 20)
+    };
+    let db = open_with(&disk, 1, options()).unwrap();
+    let table = db.create_table("t").unwrap();
+    for block in 0..60u32 {
+        db.update(|tx| {
+            (0..500u32).try_for_each(|n| {
+                // Scattered, so that every worker has splits and rows of many pages to redo.
+                let key = (block * 500 + n).wrapping_mul(2_654_435_761).to_be_bytes();
+                tx.put(&table, key, [block as u8; 300])
+            })
+        })
+        .unwrap();
+    }
+    put(&db, &table, "synced", "all before it is durable too");
+    let tx = db.begin().unwrap();
+    tx.put(&table, "last", "v").unwrap();
+    tx.commit_with(Durability::Sync).unwrap().wait().unwrap();
+    assert!(
+        db.stats().recovery_bytes > 8 << 20,
+        "{}",
+        db.stats().recovery_bytes
+    );
+    disk.crash_now();
+    drop((db, table));
+    let db = open_with(&crash(&disk, 1), 2, options()).unwrap();
+    assert_eq!(rows(&db, &db.table("t").unwrap()).len(), 30_002);
+    assert_sound(&db);
 }

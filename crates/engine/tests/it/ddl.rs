@@ -1,7 +1,8 @@
 //! Tables come, go and are renamed while others use them.
 
-use crate::support::{assert_sound, get, in_memory, put, rows};
+use crate::support::{assert_sound, get, in_memory, open, put, rows, sim};
 use longshore::{Error, Options};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -141,5 +142,39 @@ fn many_threads_create_and_drop() {
         }
     });
     while !db.maintain().unwrap().is_idle() {}
+    assert_sound(&db);
+}
+
+#[test]
+fn file_shrinks_when_its_end_is_free() {
+    let disk = Arc::new(sim(1));
+    let db = open(&disk, 1).unwrap();
+    let small = db.create_table("small").unwrap();
+    put(&db, &small, "k", "v");
+    let table = db.create_table("large").unwrap();
+    for n in 0..2000u32 {
+        db.update(|tx| tx.put(&table, n.to_be_bytes(), [1; 500]))
+            .unwrap();
+    }
+    let full = db.stats().data_bytes;
+    db.drop_table("large").unwrap();
+    while !db.maintain().unwrap().is_idle() {}
+    db.checkpoint().unwrap();
+    assert_eq!(db.stats().truncations, 1);
+    assert!(
+        db.stats().data_bytes < full / 4,
+        "{} of {full}",
+        db.stats().data_bytes
+    );
+    assert_eq!(
+        disk.contents("data").unwrap().len() as u64,
+        db.stats().data_bytes
+    );
+    drop((db, table, small));
+    let db = open(&disk, 1).unwrap();
+    assert_eq!(
+        get(&db, &db.table("small").unwrap(), "k").as_deref(),
+        Some("v")
+    );
     assert_sound(&db);
 }
