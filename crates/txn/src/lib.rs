@@ -1,7 +1,11 @@
 //! Who may see and change what: transactions, locks, undo.
+//!
+//! [`LockManager`] comes first: the trees ask it before a boundary disappears. [`TransactionManager`] then
+//! begins each [`Transaction`], reads single rows without one, undoes what a crash cut off, and frees
+//! what nobody refers to any more. The README of this crate has the picture, the invariants, the order of
+//! latches and locks, and a reading order; the headers of `lock` and `transaction` have the protocols.
 
 #![forbid(unsafe_code)]
-#![allow(dead_code, unused_imports)]
 
 mod error;
 mod lock;

@@ -37,7 +37,7 @@ impl Default for LockOptions {
 }
 
 /// The part of the budget that goes to buckets, as a divisor.
-const BUCKETS_SHARE: usize = 8;
+const BUCKETS_SHARE: usize = 32;
 /// Buckets that even the smallest table has.
 const BUCKETS_MIN: usize = if cfg!(loom) { 1 } else { 64 };
 /// Buckets that even the largest table has; a handful under the model checker.
@@ -303,8 +303,9 @@ impl LockManager {
 
     #[inline]
     pub(super) fn bucket(&self, hash: u64) -> &Bucket {
-        // The count is a power of two, and the hash mixes all its bits.
-        &self.buckets[hash as usize & (self.buckets.len() - 1)]
+        // The count is a power of two. Two neighbouring names share a bucket, which holds two requests
+        // within its line.
+        &self.buckets[(hash >> 1) as usize & (self.buckets.len() - 1)]
     }
 
     pub(super) fn slot(&self, index: OwnerIndex) -> &OwnerSlot {

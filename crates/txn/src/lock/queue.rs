@@ -357,11 +357,7 @@ mod tests {
             for (what, owner, name, mode) in steps {
                 let waits = q.iter().any(|r| r.owner == owner && r.is_waiting());
                 match what {
-                    0 if !waits => {
-                        if q.acquire(name, owner, mode) == Acquired::Blocked {
-                            let _ = q.enqueue(name, owner, mode);
-                        }
-                    }
+                    0 if !waits => lock_or_wait(&mut q, name, owner, mode),
                     1 if waits => {
                         let _ = q.withdraw(name, owner);
                         q.grant(name, |_| ());
@@ -374,6 +370,12 @@ mod tests {
                 }
                 check(&q);
             }
+        }
+    }
+
+    fn lock_or_wait(q: &mut Queue, name: u64, owner: OwnerIndex, mode: Mode) {
+        if q.acquire(name, owner, mode) == Acquired::Blocked {
+            let _ = q.enqueue(name, owner, mode);
         }
     }
 

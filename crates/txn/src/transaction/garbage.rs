@@ -160,19 +160,26 @@ pub(super) fn collect(manager: &TransactionManager, steps: usize) -> Result<usiz
     let mut done = 0;
     let mut from = Some(Vec::new());
     while let Some(low) = from.filter(|_| done < steps) {
-        let (keys, next) = listed(manager.core(), &low)?;
-        for key in keys {
+        let listed = list(manager.core(), &low)?;
+        for key in listed.keys {
             if done < steps {
                 done += free(manager, &key, steps - done)?;
             }
         }
-        from = next;
+        from = listed.next;
     }
     Ok(done)
 }
 
-/// The keys in the leaf of the GARBAGE tree that owns `low`, committed or not, and where it ends.
-fn listed(core: &Core, low: &[u8]) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>)> {
+/// What one leaf of the GARBAGE tree lists, committed or not.
+struct Listed {
+    keys: Vec<Vec<u8>>,
+    /// Where the next leaf begins.
+    next: Option<Vec<u8>>,
+}
+
+/// Reads the leaf that owns `low`.
+fn list(core: &Core, low: &[u8]) -> Result<Listed> {
     let mut patience = Patience::new();
     loop {
         let tree = core.options.garbage;
@@ -188,7 +195,8 @@ fn listed(core: &Core, low: &[u8]) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>)> {
         let mut fence = Vec::new();
         let is_last = !leaf.upper_fence_into(&mut fence);
         if leaf.validate().is_ok() {
-            return Ok((keys, (!is_last).then_some(fence)));
+            let next = (!is_last).then_some(fence);
+            return Ok(Listed { keys, next });
         }
         patience.lost();
     }

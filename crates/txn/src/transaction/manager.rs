@@ -9,7 +9,7 @@ use crate::lock::{Dependency, LockManager, LockName, LockStats};
 use longshore_access::{Access, Patience, Slot, Tree, ValueKind};
 use longshore_base::metrics::{Counter, STRIPES, thread_number};
 use longshore_base::sync::Mutex;
-use longshore_base::{Durability, Environment, Lsn, TxnId};
+use longshore_base::{Durability, Lsn, TxnId};
 use longshore_log::{Level, Log};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,7 +43,6 @@ pub(crate) struct Core {
     pub access: Arc<Access>,
     pub log: Arc<Log>,
     pub locks: Arc<LockManager>,
-    pub env: Arc<dyn Environment>,
     pub options: TxnOptions,
     pub slots: Slots,
     pub counters: Counters,
@@ -58,7 +57,6 @@ pub(crate) struct Core {
 pub(crate) struct Counters {
     pub committed: Counter,
     pub rolled_back: Counter,
-    pub read_alone: Counter,
     pub read_blocked: Counter,
     pub purged: Counter,
 }
@@ -72,8 +70,6 @@ pub struct TxnStats {
     pub rolled_back: u64,
     /// Transactions open now.
     pub active: usize,
-    /// Single reads that met no change under way.
-    pub read_alone: u64,
     /// Single reads that had to wait for a change as a transaction of their own.
     pub read_blocked: u64,
     /// Rows, pages and trees freed by purge rounds.
@@ -88,13 +84,11 @@ impl TransactionManager {
         access: Arc<Access>,
         log: Arc<Log>,
         locks: Arc<LockManager>,
-        env: Arc<dyn Environment>,
         options: TxnOptions,
     ) -> Arc<TransactionManager> {
         let core = Arc::new(Core {
             access,
             log,
-            env,
             slots: Slots::new(locks.owners_max(), options.first_txn),
             locks,
             options,
@@ -220,7 +214,6 @@ impl TransactionManager {
             committed: counters.committed.get(),
             rolled_back: counters.rolled_back.get(),
             active: self.active(),
-            read_alone: counters.read_alone.get(),
             read_blocked: counters.read_blocked.get(),
             purged: counters.purged.get(),
             locks: self.core.locks.stats(),
@@ -237,7 +230,7 @@ impl Core {
     #[inline]
     pub fn check(&self) -> Result<()> {
         match self.failure.get() {
-            None => Ok(()),
+            None => Ok(self.log.check()?),
             Some(cause) => Err(TxnError::Failed {
                 cause: Arc::clone(cause),
             }),

@@ -31,7 +31,8 @@
 //! X1. A transaction that is answered has its commit record, and those of all it saw, as durable as asked.
 //! X2. Locks are released only after COMMIT or END is in the log.
 //! X3. A change is undone entirely or commits entirely; also that of a statement that fails.
-//! X4. `slots` A1 and A2.
+//! X4. While a crash would leave something to undo, the slot says since when: `slots` A1 and A2.
+//! X5. While a restart undoes losers, no boundary vanishes: their ghosts have no locks that keep them.
 //!
 //! # Failure
 //! An error of the log while committing or rolling back leaves the outcome to the next restart: the locks

@@ -35,12 +35,7 @@ pub(crate) struct Hint {
 pub(super) fn note_ghost(hints: &mut Vec<Hint>, tree: Tree, key: &[u8]) {
     let has_room = hints.len() < HINTS_OF_ONE_MAX;
     match hints.last_mut() {
-        Some(last) if last.tree == tree && key >= last.low.as_slice() => {
-            if key > last.high.as_slice() {
-                last.high.clear();
-                last.high.extend_from_slice(key);
-            }
-        }
+        Some(last) if last.tree == tree && key >= last.low.as_slice() => last.reach(key),
         _ if has_room => hints.push(Hint {
             tree,
             low: key.to_vec(),
@@ -48,6 +43,16 @@ pub(super) fn note_ghost(hints: &mut Vec<Hint>, tree: Tree, key: &[u8]) {
         }),
         Some(last) if last.tree == tree => last.low = key.to_vec(),
         _ => {}
+    }
+}
+
+impl Hint {
+    /// Moves the upper end up to `key` unless it is there already.
+    fn reach(&mut self, key: &[u8]) {
+        if key > self.high.as_slice() {
+            self.high.clear();
+            self.high.extend_from_slice(key);
+        }
     }
 }
 

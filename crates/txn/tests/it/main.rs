@@ -2,8 +2,13 @@
 
 mod actors;
 mod deadlocks;
+mod early_release;
+mod gate_disk;
 mod lock_cost;
 mod locks;
+mod model;
+mod restarts;
 mod scans;
+mod serializable;
 mod transactions;
 mod world;

@@ -1,7 +1,7 @@
 //! A storage manager in memory, small enough to make one for each test, that can be crashed.
 
 use longshore_access::record::{CLR, ROW};
-use longshore_access::{Access, LogContext, PageSet, Tree};
+use longshore_access::{Access, PageSet, Tree};
 use longshore_base::{Environment, Lsn, PageSize, StoreId, SystemEnvironment, TxnId};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_log::{Access as LogAccess, Level, Log, LogOptions};
@@ -17,7 +17,6 @@ const TABLES: [u32; 2] = [16, 17];
 
 pub struct World {
     pub log: Arc<Log>,
-    pub pool: Arc<Pool>,
     pub access: Arc<Access>,
     pub manager: Arc<TransactionManager>,
     pub garbage: Tree,
@@ -51,7 +50,6 @@ struct Parts {
     pool: Arc<Pool>,
     access: Arc<Access>,
     locks: Arc<LockManager>,
-    env: Arc<dyn Environment>,
 }
 
 fn log_options(options: WorldOptions) -> LogOptions {
@@ -142,12 +140,6 @@ impl World {
             tree.verify(&self.access, &mut PageSet::new()).unwrap();
         }
     }
-
-    /// Bytes of log that a context of nobody may claim.
-    #[allow(dead_code, reason = "for tests of full logs")]
-    pub fn context(&self) -> LogContext {
-        self.access.system_context(1024).unwrap()
-    }
 }
 
 fn parts(
@@ -179,12 +171,11 @@ fn parts(
         search_interval: Duration::from_millis(20),
     };
     let locks = LockManager::new(lock_options, durability, env.clone());
-    let access = Access::new(pool.clone(), Arc::clone(log), locks.clone(), env.clone());
+    let access = Access::new(pool.clone(), Arc::clone(log), locks.clone(), env);
     Parts {
         pool,
         access,
         locks,
-        env,
     }
 }
 
@@ -201,16 +192,10 @@ impl Parts {
             garbage,
             first_txn: 1,
         };
-        let Parts {
-            pool,
-            access,
-            locks,
-            env,
-        } = self;
-        let manager = TransactionManager::new(access.clone(), log.clone(), locks, env, txn_options);
+        let Parts { access, locks, .. } = self;
+        let manager = TransactionManager::new(access.clone(), log.clone(), locks, txn_options);
         World {
             log,
-            pool,
             access,
             manager,
             garbage,

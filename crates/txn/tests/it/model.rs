@@ -1,0 +1,143 @@
+//! One transaction at a time against a map: random statements, savepoints and endings, which shrink.
+
+use crate::scans;
+use crate::world::{World, WorldOptions};
+use longshore_log::Level;
+use longshore_txn::{Direction, TxnError};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Get(u8),
+    Insert(u8, usize),
+    Put(u8, usize),
+    Update(u8, usize),
+    Delete(u8),
+    DeleteRange(u8, u8),
+    Scan(u8, u8, bool, usize),
+    Savepoint,
+    RollbackTo(usize),
+    Commit,
+    Rollback,
+    Purge,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    // Now and then a value that needs a chain.
+    let len = prop_oneof![9 => 0..600usize, 1 => 5_000..12_000usize];
+    let key = any::<u8>();
+    prop_oneof![
+        3 => key.prop_map(Op::Get),
+        4 => (key, len.clone()).prop_map(|(k, n)| Op::Insert(k, n)),
+        6 => (key, len.clone()).prop_map(|(k, n)| Op::Put(k, n)),
+        2 => (key, len).prop_map(|(k, n)| Op::Update(k, n)),
+        4 => key.prop_map(Op::Delete),
+        1 => (key, key).prop_map(|(a, b)| Op::DeleteRange(a, b)),
+        2 => (key, key, any::<bool>(), 1..30usize).prop_map(|(a, b, r, n)| Op::Scan(a, b, r, n)),
+        2 => Just(Op::Savepoint),
+        1 => any::<usize>().prop_map(Op::RollbackTo),
+        2 => Just(Op::Commit),
+        1 => Just(Op::Rollback),
+        1 => Just(Op::Purge),
+    ]
+}
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn a_table_acts_like_a_map_with_undo(ops in prop::collection::vec(op(), 1..120)) {
+        play(&ops);
+    }
+}
+
+fn play(ops: &[Op]) {
+    let world = World::with(WorldOptions {
+        pool_bytes: 1 << 20,
+        ..WorldOptions::default()
+    });
+    let [tree, _] = world.tables;
+    let mut committed = Map::new();
+    let mut now = committed.clone();
+    let mut saves = Vec::new();
+    let mut txn = world.begin();
+    for (n, op) in ops.iter().enumerate() {
+        let value = |len: usize| vec![n as u8; len];
+        match *op {
+            Op::Get(k) => assert_eq!(txn.get(tree, &[k]).unwrap(), now.get(&vec![k]).cloned()),
+            Op::Insert(k, len) => match txn.insert(tree, &[k], &value(len)) {
+                Ok(()) => assert!(now.insert(vec![k], value(len)).is_none()),
+                Err(TxnError::KeyExists) => assert!(now.contains_key(&vec![k])),
+                Err(error) => panic!("{error}"),
+            },
+            Op::Put(k, len) => {
+                txn.put(tree, &[k], &value(len)).unwrap();
+                now.insert(vec![k], value(len));
+            }
+            Op::Update(k, len) => {
+                let done = txn.update(tree, &[k], &value(len)).unwrap();
+                assert_eq!(done, now.contains_key(&vec![k]));
+                now.entry(vec![k]).and_modify(|old| *old = value(len));
+            }
+            Op::Delete(k) => {
+                assert_eq!(
+                    txn.delete(tree, &[k]).unwrap(),
+                    now.remove(&vec![k]).is_some()
+                );
+            }
+            Op::DeleteRange(a, b) => {
+                let (low, high) = (Bound::Included(&[a][..]), Bound::Excluded(&[b][..]));
+                let before = now.len();
+                now.retain(|key, _| !(a..b).contains(&key[0]));
+                let count = txn.delete_range(tree, low, high).unwrap();
+                assert_eq!(count as usize, before - now.len());
+            }
+            Op::Scan(a, b, reverse, rows_max) => {
+                let (low, high) = (Bound::Included(&[a][..]), Bound::Included(&[b][..]));
+                let direction = [Direction::Forward, Direction::Reverse][usize::from(reverse)];
+                let rows = scans::range(&mut txn, tree, low, high, direction, rows_max).unwrap();
+                let in_range = now.iter().filter(|(key, _)| (a..=b).contains(&key[0]));
+                let mut expected: Vec<_> = in_range.map(|(k, v)| (k.clone(), v.clone())).collect();
+                if reverse {
+                    expected.reverse();
+                }
+                assert_eq!(rows, expected);
+            }
+            Op::Savepoint => saves.push((txn.savepoint(), now.clone())),
+            Op::RollbackTo(at) if !saves.is_empty() => {
+                let at = at % saves.len();
+                saves.truncate(at + 1);
+                txn.rollback_to(&saves[at].0).unwrap();
+                now.clone_from(&saves[at].1);
+            }
+            Op::RollbackTo(_) => {}
+            Op::Commit => {
+                let next = world.manager.begin().unwrap();
+                let commit = std::mem::replace(&mut txn, next)
+                    .commit(Level::None)
+                    .unwrap();
+                commit.handle.wait().unwrap();
+                committed.clone_from(&now);
+                saves.clear();
+            }
+            Op::Rollback => {
+                let next = world.manager.begin().unwrap();
+                std::mem::replace(&mut txn, next).rollback().unwrap();
+                now.clone_from(&committed);
+                saves.clear();
+            }
+            Op::Purge => {
+                world.manager.purge(50).unwrap();
+            }
+        }
+    }
+    drop(txn);
+    assert_eq!(world.rows(tree), committed);
+    while world.manager.purge(1000).unwrap() > 0 {}
+    assert!(world.rows(world.garbage).is_empty());
+    assert_eq!(world.rows(tree), committed);
+    world.verify();
+}
