@@ -143,3 +143,15 @@ fn records_are_read_from_the_buffer_and_from_disk() {
     assert!(damaged.is_damage());
     assert_eq!(scan(&log, records[5].lsn).unwrap(), records[5..]);
 }
+
+#[test]
+fn truncation_keeps_what_is_not_durable() {
+    let log = create(&sim()).unwrap();
+    for _ in 0..20 {
+        append(&log, 1, &[5; 1000]).unwrap();
+    }
+    log.flush_all(Level::Os).unwrap();
+    log.truncate(log.tail()).unwrap();
+    assert_eq!(log.oldest_lsn(), Log::FIRST);
+    assert_eq!(scan(&log, Lsn::ZERO).unwrap().len(), 20);
+}
