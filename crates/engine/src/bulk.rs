@@ -42,14 +42,11 @@ pub(crate) fn load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         last_key: None,
         count: 0,
     };
-    match load.run() {
-        Ok(()) => {
-            let count = load.count;
-            ddl::end_load(engine, table, tree)?;
-            Ok(count)
-        }
+    match load.run().and_then(|()| ddl::end_load(engine, table, tree)) {
+        Ok(()) => Ok(load.count),
         Err(error) => {
-            ddl::give_up_load(engine, tree)?;
+            // If this fails too, the next opening does it.
+            let _ = ddl::give_up_load(engine, tree);
             Err(engine.noted(error))
         }
     }

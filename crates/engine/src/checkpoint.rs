@@ -42,7 +42,8 @@ impl Engine {
     /// Takes a checkpoint; one at a time.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         let _one = self.checkpointing.lock();
-        self.condition.check_poison()?;
+        // Looked at under the lock: once the database is closed, others may have opened it.
+        self.condition.check()?;
         self.note(self.checkpoint_as(State::InUse))?;
         self.note(self.truncate())
     }
@@ -99,7 +100,7 @@ impl Engine {
         self.control.write(Control {
             redo_lsn: redo,
             scan_lsn: scan,
-            end_lsn: record,
+            end_lsn: self.log.durable_lsn(),
             state,
             next_txn: self.manager.next_txn(),
             pages,

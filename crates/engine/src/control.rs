@@ -31,12 +31,13 @@
 //!
 //! # Failure
 //! A crash within or between the two writes leaves one whole slot: the old content or the new, both
-//! right (I1). An I/O error leaves the same on disk; the caller stops taking checkpoints.
+//! right (I1). A failed write leaves the same on disk, and may be tried again; a failed sync poisons the
+//! database.
 
 use crate::error::{Error, Result};
 use longshore_base::sync::Mutex;
 use longshore_base::{Lsn, PageId, PageSize, crash_point};
-use longshore_disk::{Disk, DiskFile, OpenMode};
+use longshore_disk::{Disk, DiskError, DiskFile, OpenMode};
 use std::sync::Arc;
 
 /// Version of the database format that this build reads and writes.
@@ -118,7 +119,7 @@ impl ControlFile {
             let sequence = current.1 + 1;
             let offset = (sequence % 2) * SLOT_BYTES as u64;
             self.file.write_at(&encode(&control, sequence), offset)?;
-            self.file.sync()?;
+            self.file.sync().map_err(unknown)?;
             *current = (control, sequence);
             crash_point(step);
         }
@@ -130,6 +131,13 @@ impl ControlFile {
         let mut control = self.get();
         change(&mut control);
         self.write(control)
+    }
+}
+
+/// After a failed sync nobody knows what is on disk, even if a later sync says that all is well.
+fn unknown(error: DiskError) -> Error {
+    Error::Poisoned {
+        cause: error.to_string().into(),
     }
 }
 

@@ -327,12 +327,7 @@ impl Database {
             engine.counters.retries.add(1);
             std::thread::sleep(time);
         };
-        retry::run(
-            &*engine.env,
-            engine.options.update_attempts_max,
-            pause,
-            attempt,
-        )
+        retry::run(&*engine.env, engine.options.retry_limits(), pause, attempt)
     }
 }
 

@@ -220,7 +220,7 @@ fn transact<T>(
 ) -> Result<T> {
     retry::run(
         &*engine.env,
-        engine.options.update_attempts_max,
+        engine.options.retry_limits(),
         std::thread::sleep,
         || engine.with_log_space(|| transact_once(engine, &mut body)),
     )

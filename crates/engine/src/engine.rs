@@ -160,6 +160,14 @@ impl Engine {
         }
     }
 
+    /// Learns of a failure of the log that nobody has waited for. Takes a lock: not for quick paths.
+    pub(crate) fn check_log(&self) -> Result<()> {
+        match self.log.poison_cause() {
+            None => Ok(()),
+            Some(cause) => Err(self.noted(Error::Poisoned { cause })),
+        }
+    }
+
     /// Fails unless the database is open and may be changed.
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.condition.check()?;
@@ -194,20 +202,20 @@ impl Engine {
 
     /// Writes dirty pages ahead of need, one round; returns how many.
     pub(crate) fn clean(&self) -> Result<u64> {
-        self.condition.check_poison()?;
+        self.condition.check()?;
         let maintained = self.note(self.pool.maintain(CLEAN_PAGES))?;
         Ok(maintained.written as u64)
     }
 
     /// Frees what deletes and drops have left, one round; returns how much.
     pub(crate) fn purge(&self) -> Result<u64> {
-        self.check_writable()?;
         let _purging = self.purging.lock();
         self.purge_step()
     }
 
     /// The same for whoever holds `purging`.
     pub(crate) fn purge_step(&self) -> Result<u64> {
+        self.check_writable()?;
         let purged = self.with_log_space(|| self.note(self.manager.purge(PURGE_STEPS)))?;
         Ok(purged as u64)
     }
@@ -230,8 +238,13 @@ impl Engine {
     }
 
     /// Begins a transaction of the engine's own.
+    ///
+    /// Whoever closes the database counts transactions after it has said so; this one looks whether
+    /// anybody has said so after it can be counted.
     pub(crate) fn begin_internal(&self) -> Result<longshore_txn::Transaction> {
-        self.note(self.manager.begin())
+        let txn = self.note(self.manager.begin())?;
+        self.condition.check()?;
+        Ok(txn)
     }
 
     /// What the log calls a durability.

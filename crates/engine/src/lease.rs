@@ -79,11 +79,9 @@ impl Keeper {
                 return Err(poisoned);
             }
         }
-        // Transactions register before they look at the condition, so none is missed here.
-        let transactions = engine.manager.active();
-        if transactions > 0 {
+        if let Err(in_use) = self.check_unused() {
             engine.condition.reopen();
-            return Err(Error::StillInUse { transactions });
+            return Err(in_use);
         }
         self.stop_threads();
         let outcome = match engine.options.access {
@@ -93,6 +91,16 @@ impl Keeper {
         engine.condition.closed();
         engine.release();
         outcome
+    }
+
+    /// Fails while transactions are active; those that begin later see that the database is closing.
+    fn check_unused(&self) -> Result<()> {
+        // The purger's own transactions are not meant.
+        let _purging = self.engine.purging.lock();
+        match self.engine.manager.active() {
+            0 => Ok(()),
+            transactions => Err(Error::StillInUse { transactions }),
+        }
     }
 
     fn stop_threads(&self) {

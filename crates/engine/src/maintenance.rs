@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Longest time between two looks at the pool.
-const CLEANER_PAUSE: Duration = Duration::from_millis(100);
+const CLEANER_PAUSE: Duration = Duration::from_millis(50);
 /// Time between two looks at the log's length.
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(100);
 /// Time between two rounds of the purger that found nothing.
@@ -59,6 +59,7 @@ impl Maintained {
 
 /// One round of everything, in the calling thread.
 pub(crate) fn round(engine: &Engine) -> Result<Maintained> {
+    engine.check_log()?;
     let checkpoint = engine.is_checkpoint_due();
     if checkpoint {
         engine.checkpoint()?;
@@ -136,6 +137,7 @@ fn clean(engine: &Engine, stop: &Stop) {
 
 fn take_checkpoints(engine: &Engine, stop: &Stop) {
     while !stop.wait(CHECKPOINT_PAUSE) {
+        stop.pause_after(engine, engine.check_log());
         if engine.is_checkpoint_due() {
             stop.pause_after(engine, engine.checkpoint());
         }

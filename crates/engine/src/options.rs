@@ -8,6 +8,7 @@
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::open::Place;
+use crate::retry::Limits;
 use longshore_base::{PageSize, SystemEnvironment};
 use longshore_disk::{FileDisk, FileOptions, MemoryDisk};
 use std::path::Path;
@@ -199,7 +200,8 @@ impl Options {
         self
     }
 
-    /// How often [`Database::update`] runs its body at most, 1000 times unless set; at least once.
+    /// How often [`Database::update`] runs its body at most, 1000 times unless set; at least once. It
+    /// also gives up when four times `lock_wait`, and a second, have passed.
     pub fn update_attempts_max(mut self, attempts: u32) -> Options {
         self.update_attempts_max = attempts;
         self
@@ -244,7 +246,8 @@ impl Options {
         Database::create_at(Place {
             disk: Arc::new(MemoryDisk::new()),
             env: Arc::new(SystemEnvironment::new()),
-            options: self,
+            // What does not last need not be protected from being torn.
+            options: self.double_write(DoubleWrite::Off),
             path: "memory".to_owned(),
         })
     }
@@ -308,6 +311,14 @@ impl Options {
             return refuse("log_buffer_bytes", buffer, &allowed);
         }
         Ok(())
+    }
+
+    /// How long `update` tries again.
+    pub(crate) fn retry_limits(&self) -> Limits {
+        Limits {
+            attempts_max: self.update_attempts_max,
+            wait: self.lock_wait.saturating_mul(4) + Duration::from_secs(1),
+        }
     }
 
     /// The page size of a database to be created.

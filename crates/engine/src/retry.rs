@@ -12,18 +12,31 @@ use std::time::Duration;
 const PAUSE_FIRST_US: u64 = 50;
 const PAUSE_MAX_US: u64 = 25_000;
 
-/// Calls `attempt` until it succeeds, fails for good, or has been called `attempts_max` times.
+/// How long it is worth trying.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) attempts_max: u32,
+    /// No attempt begins later than this after the first.
+    pub(crate) wait: Duration,
+}
+
+/// Calls `attempt` until it succeeds, fails for good, or the limits are reached.
 pub(crate) fn run<T>(
     env: &dyn Environment,
-    attempts_max: u32,
+    limits: Limits,
     pause: impl Fn(Duration),
     mut attempt: impl FnMut() -> Result<T>,
 ) -> Result<T> {
+    let deadline = env.now() + limits.wait;
     let mut attempts = 0;
     loop {
         attempts += 1;
         match attempt() {
-            Err(error) if error.is_retryable() && attempts < attempts_max => {
+            Err(error)
+                if error.is_retryable()
+                    && attempts < limits.attempts_max
+                    && env.now() < deadline =>
+            {
                 if attempts > 1 {
                     pause(pause_before(attempts, env.random()));
                 }
@@ -52,9 +65,13 @@ mod tests {
         let pauses = RefCell::new(Vec::new());
         let mut calls = outcomes.iter();
         let env = SeededEnvironment::new(1);
+        let limits = Limits {
+            attempts_max: max,
+            wait: Duration::from_secs(1),
+        };
         let outcome = run(
             &env,
-            max,
+            limits,
             |pause| pauses.borrow_mut().push(pause),
             || calls.next().expect("one attempt too many")(),
         );

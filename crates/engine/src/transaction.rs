@@ -163,7 +163,7 @@ impl Transaction {
         })
     }
 
-    /// The transaction's number, which no other ever has.
+    /// The transaction's number. Of those that change something, no two ever have the same.
     pub fn id(&self) -> TxnId {
         self.shared.id
     }

@@ -261,6 +261,7 @@ fn much_log_is_redone_by_several_threads() {
             .log_segment_bytes(4 << 20)
             .log_bytes_max(256 << 20)
             .log_buffer_bytes(1 << 20)
+            .lock_bytes_max(64 << 20)
     };
     let db = open_with(&disk, 1, options()).unwrap();
     let table = db.create_table("t").unwrap();

@@ -1,6 +1,6 @@
 //! Handles: what they may be sent to, and when the database closes.
 
-use crate::support::{in_memory, open, put, sim};
+use crate::support::{assert_sound, in_memory, open, put, sim};
 use longshore::{
     CommitHandle, Cursor, Database, Error, LogEntries, Savepoint, Table, Transaction, ValueReader,
 };
@@ -125,4 +125,46 @@ fn update_gives_up_after_the_attempts_it_may_make() {
         "{outcome:?}"
     );
     assert_eq!(calls, 3);
+}
+
+/// Whatever races with closing is either in the database that the next opener finds, or refused; it
+/// never happens behind the next opener's back.
+#[test]
+fn nothing_is_changed_after_closing() {
+    for round in 0..20 {
+        let disk = Arc::new(sim(round));
+        let options = crate::support::small().background(longshore::Background::On);
+        let db = crate::support::open_with(&disk, 1, options).unwrap();
+        db.create_table("t").unwrap();
+        let made = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let mut made = vec!["t".to_owned()];
+                for n in 0.. {
+                    let name = format!("t{n}");
+                    match db.create_table(&name).and_then(|_| db.checkpoint()) {
+                        Ok(()) => made.push(name),
+                        Err(Error::Closed) => break,
+                        Err(error) => panic!("{error}"),
+                    }
+                    let _ = db.maintain();
+                }
+                made
+            });
+            while let Err(error) = db.close() {
+                assert!(matches!(error, Error::StillInUse { .. }), "{error}");
+            }
+            let closed = disk.contents("data");
+            let made = worker.join().unwrap();
+            assert_eq!(disk.contents("data"), closed, "round {round}");
+            made
+        });
+        let read_only = crate::support::small().read_only();
+        let db = crate::support::open_with(&disk, 2, read_only).unwrap();
+        let tables = db.tables().unwrap();
+        assert!(
+            made.iter().all(|name| tables.contains(name)),
+            "{made:?} {tables:?}"
+        );
+        assert_sound(&db);
+    }
 }
