@@ -17,8 +17,8 @@
 
 use crate::error::{Error, Result};
 use crate::range::{self, Bounds};
+use crate::shared::Shared;
 use crate::table::Table;
-use crate::transaction::Shared;
 use longshore_txn::{Batch, Direction};
 use std::fmt;
 use std::ops::Bound;

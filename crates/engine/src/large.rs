@@ -1,7 +1,7 @@
 //! Values read and written piece by piece.
 
 use crate::engine::Engine;
-use crate::transaction::Shared;
+use crate::shared::Shared;
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -61,6 +61,7 @@ mod options;
 mod range;
 mod recovery;
 mod retry;
+mod shared;
 mod stats;
 mod table;
 mod transaction;

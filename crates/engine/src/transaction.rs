@@ -1,36 +1,15 @@
-//! Transactions as users hold them.
-//!
-//! # Protocol
-//! A [`Transaction`] and its cursors share one [`Shared`]; every call locks its state, which nobody
-//! else wants unless the program uses one transaction from several threads. The first use of a table
-//! enters the table's gate; ending the transaction leaves all gates, after locks were released.
-//!
-//! | state  | by                                        | then                                     |
-//! |--------|-------------------------------------------|------------------------------------------|
-//! | active | `begin`                                   | everything is allowed                    |
-//! | doomed | an error after which it must be rolled back | every call repeats that error          |
-//! | ended  | commit, rollback, drop                    | every call is [`Error::TransactionEnded`] |
-//!
-//! # Failure
-//! An operation that fails has changed nothing, and the transaction goes on; only a deadlock or a
-//! lock not had in time dooms it. When the log is full, a checkpoint is taken and the operation tried once more. A rollback that
-//! cannot finish stops the database: reopening finishes it.
+//! Transactions as users hold them. What is behind them is told in `shared.rs`.
 
 use crate::commit::CommitHandle;
 use crate::cursor::Cursor;
-use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::gate::Entered;
 use crate::large::{ValueReader, Watched};
 use crate::lease::Lease;
 use crate::options::{Access, Durability};
 use crate::range::{self, KeyRange};
-use crate::table::{Table, TableState};
-use longshore_access::Tree;
+use crate::shared::Shared;
+use crate::table::Table;
 use longshore_base::TxnId;
-use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use longshore_base::sync::{Mutex, MutexGuard};
-use longshore_txn::TxnError;
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
@@ -102,8 +81,6 @@ pub struct Transaction {
     shared: Arc<Shared>,
 }
 
-type TxnResult<T> = std::result::Result<T, TxnError>;
-
 /// A point in a transaction to which it can be taken back.
 #[derive(Clone, Debug)]
 pub struct Savepoint {
@@ -111,55 +88,10 @@ pub struct Savepoint {
     inner: longshore_txn::Savepoint,
 }
 
-/// What a transaction and its cursors share.
-pub(crate) struct Shared {
-    lease: Arc<Lease>,
-    id: TxnId,
-    durability: Durability,
-    lock_wait: Duration,
-    access: Access,
-    /// Set when the transaction ends; a hint for cursors, which spares them the lock.
-    ended: AtomicBool,
-    /// Raised by each change of this transaction's, so that cursors read again what they had ahead.
-    changes: AtomicU64,
-    state: Mutex<State>,
-}
-
-/// Guarded by `Shared::state`.
-struct State {
-    /// `None` once ended.
-    txn: Option<longshore_txn::Transaction>,
-    /// The tables used so far.
-    entered: Vec<(Arc<TableState>, Entered)>,
-    /// Why nothing but a rollback is possible.
-    doom: Option<Error>,
-}
-
 impl Transaction {
     pub(crate) fn begin(lease: Arc<Lease>, options: TransactionOptions) -> Result<Transaction> {
-        let engine = &lease.engine;
-        engine.condition.check()?;
-        let lock_wait = options.lock_wait.unwrap_or(engine.options.lock_wait);
-        let mut txn = engine.note(engine.manager.begin())?;
-        txn.set_lock_wait(lock_wait);
-        // Again, now that `close` can see the transaction.
-        engine.condition.check()?;
-        let shared = Shared {
-            id: txn.id(),
-            durability: options.durability.unwrap_or(engine.options.durability),
-            lock_wait,
-            access: engine.options.access.max(options.access),
-            ended: AtomicBool::new(false),
-            changes: AtomicU64::new(0),
-            state: Mutex::new(State {
-                txn: Some(txn),
-                entered: Vec::new(),
-                doom: None,
-            }),
-            lease,
-        };
         Ok(Transaction {
-            shared: Arc::new(shared),
+            shared: Arc::new(Shared::begin(lease, options)?),
         })
     }
 
@@ -348,11 +280,9 @@ impl Transaction {
     /// # Ok(()) }
     /// ```
     pub fn savepoint(&self) -> Result<Savepoint> {
-        let mut state = self.shared.active()?;
-        Ok(Savepoint {
-            txn: self.shared.id,
-            inner: state.txn()?.savepoint(),
-        })
+        let inner = self.shared.savepoint()?;
+        let txn = self.shared.id;
+        Ok(Savepoint { txn, inner })
     }
 
     /// Undoes what was done since the savepoint was taken. Locks are kept; later savepoints are gone.
@@ -363,10 +293,7 @@ impl Transaction {
         if savepoint.txn != self.shared.id {
             return Err(Error::SavepointGone);
         }
-        let engine = self.shared.engine();
-        let mut state = self.shared.active()?;
-        self.shared.count_change();
-        engine.note(state.txn()?.rollback_to(&savepoint.inner))
+        self.shared.rollback_to(&savepoint.inner)
     }
 
     /// Makes all changes last, with the durability chosen for the database or for this transaction.
@@ -384,13 +311,8 @@ impl Transaction {
     /// # Errors
     /// Those of [`Transaction::commit`].
     pub fn commit_with(self, durability: Durability) -> Result<CommitHandle> {
-        let engine = self.shared.engine();
-        let mut state = self.shared.active()?;
-        let txn = state.txn.take().ok_or(Error::TransactionEnded)?;
-        let outcome = engine.note(txn.commit(Engine::level(durability)));
-        self.shared.leave(&mut state);
-        drop(state);
-        outcome.map(|commit| CommitHandle::new(Arc::clone(engine), commit))
+        let commit = self.shared.commit(durability)?;
+        Ok(CommitHandle::new(Arc::clone(self.shared.engine()), commit))
     }
 
     /// Undoes everything. Dropping the transaction does the same, without telling of errors.
@@ -403,7 +325,7 @@ impl Transaction {
 
     /// An error that makes it pointless to go on, if there was one.
     pub(crate) fn doom(&self) -> Option<Error> {
-        self.shared.state.lock().doom.clone()
+        self.shared.doom()
     }
 }
 
@@ -417,150 +339,5 @@ impl Drop for Transaction {
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Transaction({})", self.shared.id)
-    }
-}
-
-impl Shared {
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.lease.engine
-    }
-
-    /// Whether the transaction is over.
-    pub(crate) fn is_ended(&self) -> bool {
-        // Acquire: pairs with `leave`.
-        self.ended.load(Ordering::Acquire)
-    }
-
-    /// How often the transaction has changed something.
-    pub(crate) fn changes(&self) -> u64 {
-        // Relaxed: a cursor in another thread than the change is ordered by what ordered the two.
-        self.changes.load(Ordering::Relaxed)
-    }
-
-    /// Called with `state` locked.
-    fn count_change(&self) {
-        // Relaxed: see `changes`.
-        self.changes.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Runs an operation that changes nothing.
-    pub(crate) fn read<T>(
-        &self,
-        table: &Table,
-        operation: impl FnOnce(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
-    ) -> Result<T> {
-        let mut state = self.active()?;
-        self.run(&mut state, table, operation)
-    }
-
-    /// Runs an operation that changes something; twice if the log was full the first time.
-    fn change<T>(
-        &self,
-        table: &Table,
-        mut operation: impl FnMut(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
-    ) -> Result<T> {
-        let mut state = self.active_for_change()?;
-        let engine = self.engine();
-        engine.with_log_space(|| self.run(&mut state, table, &mut operation))
-    }
-
-    /// Runs an operation that changes something and cannot be repeated.
-    fn change_once<T>(
-        &self,
-        table: &Table,
-        operation: impl FnOnce(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
-    ) -> Result<T> {
-        let mut state = self.active_for_change()?;
-        self.run(&mut state, table, operation)
-    }
-
-    fn active_for_change(&self) -> Result<MutexGuard<'_, State>> {
-        if self.access == Access::ReadOnly {
-            return Err(Error::ReadOnly);
-        }
-        let state = self.active()?;
-        self.count_change();
-        Ok(state)
-    }
-
-    /// The state of a transaction that may go on.
-    fn active(&self) -> Result<MutexGuard<'_, State>> {
-        self.engine().condition.check_poison()?;
-        let state = self.state.lock();
-        match (&state.txn, &state.doom) {
-            (None, _) => Err(Error::TransactionEnded),
-            (_, Some(doom)) => Err(doom.clone()),
-            _ => Ok(state),
-        }
-    }
-
-    fn run<T>(
-        &self,
-        state: &mut State,
-        table: &Table,
-        operation: impl FnOnce(&mut longshore_txn::Transaction, Tree) -> TxnResult<T>,
-    ) -> Result<T> {
-        state.enter(self, &table.state)?;
-        let tree = table.state.tree();
-        match operation(state.txn()?, tree) {
-            Ok(value) => Ok(value),
-            Err(error) => Err(self.failed(state, &table.state, error)),
-        }
-    }
-
-    #[cold]
-    fn failed(&self, state: &mut State, table: &TableState, error: TxnError) -> Error {
-        let dooms = error.ends_transaction();
-        let error = self.engine().noted(Error::from_txn(error, table));
-        if dooms {
-            state.doom = Some(error.clone());
-        }
-        error
-    }
-
-    fn roll_back(&self) -> Result<()> {
-        let mut state = self.state.lock();
-        let Some(txn) = state.txn.take() else {
-            return Ok(());
-        };
-        let engine = self.engine();
-        let outcome = txn.rollback();
-        self.leave(&mut state);
-        match outcome {
-            Ok(()) => Ok(()),
-            Err(error) => Err(engine.poison("a rollback could not be finished", &error.into())),
-        }
-    }
-
-    /// The transaction is over: its tables may be dropped now.
-    fn leave(&self, state: &mut State) {
-        // Release: pairs with `is_ended`.
-        self.ended.store(true, Ordering::Release);
-        for (table, entered) in state.entered.drain(..) {
-            table.gate.leave(entered);
-        }
-    }
-}
-
-impl State {
-    fn txn(&mut self) -> Result<&mut longshore_txn::Transaction> {
-        self.txn.as_mut().ok_or(Error::TransactionEnded)
-    }
-
-    /// Makes sure that the table stays until the transaction ends.
-    #[inline]
-    fn enter(&mut self, shared: &Shared, table: &Arc<TableState>) -> Result<()> {
-        let known = self
-            .entered
-            .iter()
-            .any(|(known, _)| Arc::ptr_eq(known, table));
-        if known {
-            return Ok(());
-        }
-        let engine = shared.engine();
-        table.check_owner(engine.instance)?;
-        let entered = table.enter(&*engine.env, shared.lock_wait)?;
-        self.entered.push((Arc::clone(table), entered));
-        Ok(())
     }
 }

@@ -1,0 +1,253 @@
+//! What is behind a transaction and its cursors.
+//!
+//! # Protocol
+//! A transaction and its cursors share one [`Shared`]; every call locks its state, which nobody
+//! else wants unless the program uses one transaction from several threads. The first use of a table
+//! enters the table's gate; ending the transaction leaves all gates, after locks were released.
+//!
+//! | state  | by                                          | then                                      |
+//! |--------|---------------------------------------------|-------------------------------------------|
+//! | active | `begin`                                     | everything is allowed                     |
+//! | doomed | an error after which it must be rolled back | every call repeats that error             |
+//! | ended  | commit, rollback, drop                      | every call is [`Error::TransactionEnded`] |
+//!
+//! # Failure
+//! An operation that fails has changed nothing, and the transaction goes on; only a deadlock or a
+//! lock not had in time dooms it. When the log is full, a checkpoint is taken and the operation tried
+//! once more. A rollback that cannot finish stops the database: reopening finishes it.
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::gate::Entered;
+use crate::lease::Lease;
+use crate::options::{Access, Durability};
+use crate::table::{Table, TableState};
+use crate::transaction::TransactionOptions;
+use longshore_access::Tree;
+use longshore_base::TxnId;
+use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use longshore_base::sync::{Mutex, MutexGuard};
+use longshore_txn::{Commit, Savepoint, Transaction, TxnError};
+use std::sync::Arc;
+use std::time::Duration;
+
+type TxnResult<T> = std::result::Result<T, TxnError>;
+
+/// What a transaction and its cursors share.
+pub(crate) struct Shared {
+    lease: Arc<Lease>,
+    pub(crate) id: TxnId,
+    pub(crate) durability: Durability,
+    lock_wait: Duration,
+    access: Access,
+    /// Set when the transaction ends; a hint for cursors, which spares them the lock.
+    ended: AtomicBool,
+    /// Raised by each change of this transaction's, so that cursors read again what they had ahead.
+    changes: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// Guarded by `Shared::state`.
+struct State {
+    /// `None` once ended.
+    txn: Option<Transaction>,
+    /// The tables used so far.
+    entered: Vec<(Arc<TableState>, Entered)>,
+    /// Why nothing but a rollback is possible.
+    doom: Option<Error>,
+}
+
+impl Shared {
+    /// Begins a transaction.
+    pub(crate) fn begin(lease: Arc<Lease>, options: TransactionOptions) -> Result<Shared> {
+        let engine = &lease.engine;
+        engine.condition.check()?;
+        let lock_wait = options.lock_wait.unwrap_or(engine.options.lock_wait);
+        // Looks again whether the database is open, once `close` can see the transaction.
+        let mut txn = engine.begin_internal()?;
+        txn.set_lock_wait(lock_wait);
+        Ok(Shared {
+            id: txn.id(),
+            durability: options.durability.unwrap_or(engine.options.durability),
+            lock_wait,
+            access: engine.options.access.max(options.access),
+            ended: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            state: Mutex::new(State {
+                txn: Some(txn),
+                entered: Vec::new(),
+                doom: None,
+            }),
+            lease,
+        })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.lease.engine
+    }
+
+    /// Whether the transaction is over.
+    pub(crate) fn is_ended(&self) -> bool {
+        // Acquire: pairs with `leave`.
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// How often the transaction has changed something.
+    pub(crate) fn changes(&self) -> u64 {
+        // Relaxed: a cursor in another thread than the change is ordered by what ordered the two.
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Called with `state` locked.
+    fn count_change(&self) {
+        // Relaxed: see `changes`.
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Runs an operation that changes nothing.
+    pub(crate) fn read<T>(
+        &self,
+        table: &Table,
+        operation: impl FnOnce(&mut Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        let mut state = self.active()?;
+        self.run(&mut state, table, operation)
+    }
+
+    /// Runs an operation that changes something; twice if the log was full the first time.
+    pub(crate) fn change<T>(
+        &self,
+        table: &Table,
+        mut operation: impl FnMut(&mut Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        let mut state = self.active_for_change()?;
+        let engine = self.engine();
+        engine.with_log_space(|| self.run(&mut state, table, &mut operation))
+    }
+
+    /// Runs an operation that changes something and cannot be repeated.
+    pub(crate) fn change_once<T>(
+        &self,
+        table: &Table,
+        operation: impl FnOnce(&mut Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        let mut state = self.active_for_change()?;
+        self.run(&mut state, table, operation)
+    }
+
+    fn active_for_change(&self) -> Result<MutexGuard<'_, State>> {
+        if self.access == Access::ReadOnly {
+            return Err(Error::ReadOnly);
+        }
+        let state = self.active()?;
+        self.count_change();
+        Ok(state)
+    }
+
+    /// The state of a transaction that may go on.
+    fn active(&self) -> Result<MutexGuard<'_, State>> {
+        self.engine().condition.check_poison()?;
+        let state = self.state.lock();
+        match (&state.txn, &state.doom) {
+            (None, _) => Err(Error::TransactionEnded),
+            (_, Some(doom)) => Err(doom.clone()),
+            _ => Ok(state),
+        }
+    }
+
+    fn run<T>(
+        &self,
+        state: &mut State,
+        table: &Table,
+        operation: impl FnOnce(&mut Transaction, Tree) -> TxnResult<T>,
+    ) -> Result<T> {
+        state.enter(self, &table.state)?;
+        let tree = table.state.tree();
+        match operation(state.txn()?, tree) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.failed(state, &table.state, error)),
+        }
+    }
+
+    #[cold]
+    fn failed(&self, state: &mut State, table: &TableState, error: TxnError) -> Error {
+        let dooms = error.ends_transaction();
+        let error = self.engine().noted(Error::from_txn(error, table));
+        if dooms {
+            state.doom = Some(error.clone());
+        }
+        error
+    }
+
+    /// An error that makes it pointless to go on, if there was one.
+    pub(crate) fn doom(&self) -> Option<Error> {
+        self.state.lock().doom.clone()
+    }
+
+    pub(crate) fn savepoint(&self) -> Result<Savepoint> {
+        let mut state = self.active()?;
+        Ok(state.txn()?.savepoint())
+    }
+
+    pub(crate) fn rollback_to(&self, savepoint: &Savepoint) -> Result<()> {
+        let mut state = self.active()?;
+        self.count_change();
+        self.engine().note(state.txn()?.rollback_to(savepoint))
+    }
+
+    /// Ends the transaction; its changes are visible when this returns.
+    pub(crate) fn commit(&self, durability: Durability) -> Result<Commit> {
+        let mut state = self.active()?;
+        let txn = state.txn.take().ok_or(Error::TransactionEnded)?;
+        let outcome = self.engine().note(txn.commit(Engine::level(durability)));
+        self.leave(&mut state);
+        outcome
+    }
+
+    /// Ends the transaction if it has not ended yet; nothing of it stays.
+    pub(crate) fn roll_back(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let Some(txn) = state.txn.take() else {
+            return Ok(());
+        };
+        let engine = self.engine();
+        let outcome = txn.rollback();
+        self.leave(&mut state);
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(error) => Err(engine.poison("a rollback could not be finished", &error.into())),
+        }
+    }
+
+    /// The transaction is over: its tables may be dropped now.
+    fn leave(&self, state: &mut State) {
+        // Release: pairs with `is_ended`.
+        self.ended.store(true, Ordering::Release);
+        for (table, entered) in state.entered.drain(..) {
+            table.gate.leave(entered);
+        }
+    }
+}
+
+impl State {
+    fn txn(&mut self) -> Result<&mut Transaction> {
+        self.txn.as_mut().ok_or(Error::TransactionEnded)
+    }
+
+    /// Makes sure that the table stays until the transaction ends.
+    #[inline]
+    fn enter(&mut self, shared: &Shared, table: &Arc<TableState>) -> Result<()> {
+        let known = self
+            .entered
+            .iter()
+            .any(|(known, _)| Arc::ptr_eq(known, table));
+        if known {
+            return Ok(());
+        }
+        let engine = shared.engine();
+        table.check_owner(engine.instance)?;
+        let entered = table.enter(&*engine.env, shared.lock_wait)?;
+        self.entered.push((Arc::clone(table), entered));
+        Ok(())
+    }
+}
