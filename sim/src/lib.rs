@@ -1,1 +1,18 @@
-//! The whole engine on a simulated disk: crashes, faults, histories
+//! The whole engine on a simulated disk: crashes, faults and flipped bits, from seeds that reproduce.
+
+#![forbid(unsafe_code)]
+
+pub mod campaign;
+pub mod faults;
+pub mod fixed;
+pub mod flip;
+pub mod life;
+pub mod model;
+pub mod points;
+pub mod required;
+pub mod rng;
+pub mod subject;
+pub mod sweep;
+mod tables;
+pub mod trace;
+pub mod workload;

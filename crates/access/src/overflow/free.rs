@@ -39,6 +39,16 @@ pub fn free_step(
     Ok(Freeing::Underway)
 }
 
+/// Whether any link of the chain is left.
+pub(crate) fn is_left(
+    access: &Access,
+    store: StoreId,
+    chain: ChainId,
+) -> Result<bool, AccessError> {
+    let first = access.pool.fix_shared(chain.first)?;
+    Ok(link::is_link(first.page(), store, chain))
+}
+
 fn free_one(
     access: &Access,
     cx: &mut LogContext,

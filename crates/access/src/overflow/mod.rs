@@ -28,6 +28,7 @@ mod stub;
 mod writer;
 
 pub use free::free_step;
+pub(crate) use free::is_left;
 pub use link::{ChainId, link_capacity};
 pub use reader::{ChainReader, Link, walk};
 pub use stub::Stub;

@@ -4,7 +4,9 @@
 //! Nobody uses the tree any more, and no row of the catalog refers to it. Each step walks from the root to
 //! the last node of the last chain, and takes that one page out in one mini-transaction, so that the
 //! rest is a tree that can be walked, whatever happens: a crash between steps costs nothing. A branch
-//! that loses its last child becomes an empty leaf, to be taken next. The root goes last.
+//! that loses its last child becomes an empty leaf, to be taken next. The root goes last. Before a leaf
+//! goes, the overflow chains of its rows do, link by link; those of ghosts are listed as garbage
+//! themselves, by whoever deleted the row.
 //!
 //! The caller forgets the tree only after the root is gone; if it crashes before, it will ask again. That
 //! is safe since a store is never used again: a page that is no node of the store is the answer "done".
@@ -15,7 +17,8 @@ use crate::action::PageAction;
 use crate::error::AccessError;
 use crate::mtr::{MiniTransaction, Steps};
 use crate::node::{ImageBuf, NodeRef};
-use longshore_base::PageId;
+use crate::overflow::{self, Stub};
+use longshore_base::{PageId, StoreId};
 use longshore_pool::ExclusiveGuard;
 
 const FREE: Steps = Steps::new("free.latched", "free.logged", "free.applied");
@@ -65,6 +68,9 @@ impl Tree {
             }
             pointing = Some(std::mem::replace(&mut node, below));
         }
+        if free_link(access, cx, self.store, &node)? {
+            return Ok(Freeing::Underway);
+        }
         let progress = if pointing.is_some() {
             Freeing::Underway
         } else {
@@ -87,6 +93,30 @@ fn last_of(node: &NodeRef<'_>) -> Option<PageId> {
     let child = || node.child(node.count().saturating_sub(1));
     node.foster()
         .or_else(|| (!node.is_leaf() && node.count() > 0).then(child))
+}
+
+/// Frees one link of a chain that a row of this leaf refers to; false if there is none left.
+fn free_link(
+    access: &Access,
+    cx: &mut LogContext,
+    store: StoreId,
+    leaf: &ExclusiveGuard<'_>,
+) -> Result<bool, AccessError> {
+    let node = NodeRef::new(leaf.page());
+    for slot in (0..node.count()).rev() {
+        let flags = node.flags(slot);
+        if !flags.is_overflow() || flags.is_ghost() {
+            continue;
+        }
+        let Some(stub) = Stub::from_bytes(&node.value(slot)) else {
+            continue;
+        };
+        if overflow::is_left(access, store, stub.chain)? {
+            overflow::free_step(access, cx, store, stub.chain, 1)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What the action borrows.

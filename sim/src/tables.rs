@@ -1,0 +1,92 @@
+//! Changes of the set of tables: create, fill, drop, rename, each acknowledged as durable.
+
+use crate::model::Change;
+use crate::trace::trace;
+use crate::workload::{Stop, Workload, has_failed};
+use longshore::Error;
+use std::collections::BTreeMap;
+use std::io;
+
+/// Tables at a time.
+const TABLES_MAX: usize = 4;
+/// Rows that a table is filled with at most.
+const LOADED_MAX: u64 = 200;
+
+impl Workload<'_> {
+    /// Changes the set of tables, after every client has committed.
+    pub(crate) fn change_tables(&mut self) -> Result<(), Stop> {
+        for at in 0..self.clients.len() {
+            if let Some(client) = self.clients[at].take() {
+                self.commit(client)?;
+            }
+        }
+        let names: Vec<String> = self.history.now().tables.keys().cloned().collect();
+        let fresh = format!("table-{}", self.choices.below(1000));
+        if names.contains(&fresh) {
+            return Ok(());
+        }
+        let choice = self.choices.below(4);
+        if names.is_empty() || choice == 0 && names.len() < TABLES_MAX {
+            let outcome = self.db.create_table(&fresh).map(drop);
+            return self.settle(vec![Change::Create(fresh)], outcome);
+        }
+        let picked = names[self.choices.index(names.len())].clone();
+        match choice {
+            1 if names.len() > 1 => {
+                let outcome = self.db.drop_table(&picked);
+                self.settle(vec![Change::Drop(picked)], outcome)
+            }
+            2 => self.fill(fresh),
+            _ => {
+                let outcome = self.db.rename_table(&picked, &fresh);
+                self.settle(vec![Change::Rename(picked, fresh)], outcome)
+            }
+        }
+    }
+
+    /// Creates a table and fills it in one go; now and then the source of the rows fails half way.
+    fn fill(&mut self, name: String) -> Result<(), Stop> {
+        let created = self.db.create_table(&name).map(drop);
+        self.settle(vec![Change::Create(name.clone())], created)?;
+        let count = self.choices.log_uniform(LOADED_MAX);
+        let rows: BTreeMap<Vec<u8>, Vec<u8>> =
+            (0..count).map(|_| (self.key(), self.value())).collect();
+        let fails = self.choices.one_in(4);
+        let source = rows.iter().map(|row| Ok::<_, Error>(row));
+        let failure = fails.then(|| Err(Error::from(io::Error::other("the source has failed"))));
+        let loaded = self
+            .db
+            .table(&name)
+            .and_then(|table| self.db.bulk_load(&table, source.chain(failure)));
+        match loaded {
+            Err(_) if fails && !has_failed(self.disk) => Ok(()),
+            loaded => {
+                let put = |(key, value)| Change::Put(name.clone(), key, value);
+                self.settle(rows.into_iter().map(put).collect(), loaded.map(drop))
+            }
+        }
+    }
+
+    fn settle(&mut self, changes: Vec<Change>, outcome: Result<(), Error>) -> Result<(), Stop> {
+        trace(|| {
+            format!(
+                "{} changes of tables, first {:?}",
+                changes.len(),
+                changes.first()
+            )
+        });
+        match outcome {
+            Ok(()) => {
+                self.history.committed(changes);
+                self.history.all_durable();
+                Ok(())
+            }
+            Err(error) => {
+                if has_failed(self.disk) {
+                    self.history.in_doubt(changes);
+                }
+                self.sort(Err(error))
+            }
+        }
+    }
+}
