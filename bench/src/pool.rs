@@ -303,6 +303,7 @@ fn sweeps(bytes: usize, pages: u64, settings: &Settings) -> Outcome<Line> {
         operations: freed,
         aborts: 0,
         elapsed: swept,
+        processor: None,
         latency,
     };
     Ok(
@@ -334,6 +335,10 @@ fn merged(runs: Vec<Measured>) -> Measured {
     let mut total = runs.next().expect("at least one turn");
     runs.for_each(|run| {
         total.elapsed += run.elapsed;
+        total.processor = total
+            .processor
+            .zip(run.processor)
+            .map(|(all, one)| all + one);
         total.add(run);
     });
     total

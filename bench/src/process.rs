@@ -1,8 +1,10 @@
-//! What the system says about this process: memory and bytes written.
+//! What the system says about this process: memory, processor time, bytes written.
 //!
 //! Read from `/proc`, so only Linux answers; elsewhere the figures are left out.
 
 use std::fs;
+use std::hint::black_box;
+use std::time::Duration;
 
 /// Most memory that was resident since the last [`reset_peak`], in bytes.
 pub(crate) fn memory_peak() -> Option<u64> {
@@ -25,6 +27,34 @@ pub(crate) fn bytes_written() -> Option<u64> {
     field(&io, "wchar:")
 }
 
+/// Processor time used so far by all threads, to a hundredth of a second.
+pub(crate) fn processor_time() -> Option<Duration> {
+    /// The kernel's unit for user space, whatever its own clock.
+    const TICKS_PER_SECOND: u64 = 100;
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The command, in parentheses, may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(Duration::from_millis(
+        (user + system) * 1000 / TICKS_PER_SECOND,
+    ))
+}
+
+/// Takes and gives back so many bytes of memory, so that the next who takes them need not wait.
+///
+/// In a virtual machine the host brings memory in when it is first touched, which costs a second or
+/// more per GiB; and a guest may give memory back to the host soon after it is freed.
+pub(crate) fn bring_in_memory(bytes: usize) {
+    const PAGE_BYTES: usize = 4096;
+    let mut memory = vec![0u8; bytes];
+    memory
+        .iter_mut()
+        .step_by(PAGE_BYTES)
+        .for_each(|byte| *byte = 1);
+    black_box(&memory);
+}
+
 fn status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     Some(field(&status, name)? * 1024)
@@ -45,6 +75,17 @@ mod tests {
         let text = "VmPeak:\t  20 kB\nVmHWM:\t  1234 kB\nVmRSS:\t 999 kB\n";
         assert_eq!(field(text, "VmHWM:"), Some(1234));
         assert_eq!(field(text, "VmSwap:"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn work_takes_processor_time() {
+        let before = processor_time().unwrap();
+        let start = std::time::Instant::now();
+        while processor_time().unwrap() == before {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            bring_in_memory(1 << 20);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Line {
         durability: Level,
         run: &Measured,
     ) -> Line {
-        Line {
+        let line = Line {
             engine,
             workload,
             threads,
@@ -56,7 +56,12 @@ impl Line {
             blocked_per_million_fixes: None,
             log_bytes_per_op: None,
             more: Map::new(),
-        }
+        };
+        let processor_ns = run
+            .processor
+            .filter(|time| !time.is_zero())
+            .map(|time| rounded(time.as_nanos() as f64 / run.operations.max(1) as f64));
+        line.with_some("cpu_ns_per_op", processor_ns)
     }
 
     /// Adds a figure of this benchmark's own.
@@ -211,6 +216,7 @@ mod tests {
             operations: 500,
             aborts: 3,
             elapsed: Duration::from_secs(2),
+            processor: Some(Duration::from_secs(1)),
             latency,
         }
     }
@@ -240,16 +246,20 @@ mod tests {
         assert_eq!(value["aborts"], 3);
         assert_eq!(value.get("blocked_per_million_fixes"), Some(&Value::Null));
         assert_eq!(value.get("log_bytes_per_op"), Some(&Value::Null));
+        assert_eq!(value["cpu_ns_per_op"], 2e6);
         assert_eq!(value["extra"], 7);
     }
 
     #[test]
     fn a_table_has_one_header_and_columns_that_align() {
         let text = written(false, &[line(), line()]);
-        let rows: Vec<&str> = text.lines().collect();
-        assert_eq!(rows.len(), 3);
+        // Lines that are set in hold the figures without a column.
+        let (more, rows): (Vec<&str>, Vec<&str>) =
+            text.lines().partition(|line| line.starts_with(' '));
+        assert_eq!((rows.len(), more.len()), (3, 2));
         assert!(rows[0].starts_with("engine"));
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
+        assert!(more[0].contains("cpu_ns_per_op"), "{text}");
     }
 
     #[test]

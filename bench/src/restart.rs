@@ -182,6 +182,7 @@ fn one_call(operations: u64, elapsed: Duration) -> Outcome<Measured> {
         operations,
         aborts: 0,
         elapsed,
+        processor: None,
         latency,
     })
 }

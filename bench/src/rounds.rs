@@ -8,6 +8,7 @@
 
 use crate::disk_rate;
 use crate::error::BenchError;
+use crate::process::bring_in_memory;
 use crate::progress::Progress;
 use crate::report::{Line, Report, rounded};
 use crate::settings::{Level, Name, Settings};
@@ -62,6 +63,10 @@ pub fn run_engines(
     }
     Ok(())
 }
+
+/// Memory that is brought in before each run of inserts, for every engine alike: about what such a
+/// run fills.
+const INSERT_MEMORY_BYTES: usize = 1 << 30;
 
 /// The disk's own rate of syncs, where it matters.
 fn disk_syncs(
@@ -133,7 +138,9 @@ impl<'a> Subject<'a> {
             .engine
             .create(folder.path(), self.settings, clients)
             .map_err(self.failed())?;
-        if self.settings.name != Name::Insert {
+        if self.settings.name == Name::Insert {
+            bring_in_memory(INSERT_MEMORY_BYTES.min(self.settings.pool_mib() << 20));
+        } else {
             fill(&*store, self.settings.rows).map_err(self.failed())?;
         }
         Ok(Site {

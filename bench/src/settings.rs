@@ -287,7 +287,8 @@ mod tests {
 
     #[test]
     fn each_refusal_names_option_and_range() {
-        let cases: [(&str, fn(&mut Settings)); 5] = [
+        type Change = fn(&mut Settings);
+        let cases: [(&str, Change); 5] = [
             ("--threads", |settings| settings.threads = vec![1, 1000]),
             ("--seconds", |settings| settings.seconds = f64::NAN),
             ("--rounds", |settings| settings.rounds = 0),

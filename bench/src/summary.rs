@@ -42,11 +42,12 @@ fn median(rounds: &[&Line]) -> Line {
         more: Map::new(),
         ..rounds[0].clone()
     };
+    // Those of the benchmarks' own figures that stay comparable.
     let own = |name: &'static str| of_some(&|line: &Line| line.more.get(name)?.as_f64());
-    let (syncs, commits) = (own("syncs_per_second"), own("commits_per_sync"));
-    line.with("median_of", rounds.len())
-        .with_some("syncs_per_second", syncs)
-        .with_some("commits_per_sync", commits)
+    let line = line.with("median_of", rounds.len());
+    ["cpu_ns_per_op", "syncs_per_second", "commits_per_sync"]
+        .into_iter()
+        .fold(line, |line, name| line.with_some(name, own(name)))
 }
 
 /// The first engine's speed as a multiple of each other's.
