@@ -116,30 +116,52 @@ const SPINS: u32 = if cfg!(loom) { 0 } else { 100 };
 const YIELDS: u32 = 256;
 
 impl Pool {
-    /// Holds a page as requested, waiting where it must.
+    /// Pins a page that is in the pool and free to be pinned: the whole of a hit.
     #[inline]
+    pub(crate) fn pin_resident(&self, page: PageId) -> Option<FrameRef<'_>> {
+        let frame = self.find_resident(page)?;
+        match frame.header.word.try_pin(self.options.weight_max) {
+            Hold::Held(_) if frame.header.page() == page => Some(frame),
+            Hold::Held(_) => {
+                self.wake(frame, frame.header.word.unpin());
+                None
+            }
+            Hold::Blocked | Hold::Dead => None,
+        }
+    }
+
+    /// Takes a page exclusively that is in the pool and free to be taken: the whole of a hit.
+    #[inline]
+    pub(crate) fn take_resident(&self, page: PageId) -> Option<FrameRef<'_>> {
+        let frame = self.find_resident(page)?;
+        match frame.header.word.try_exclusive(self.options.weight_max) {
+            Hold::Held(_) if frame.header.page() == page => Some(frame),
+            Hold::Held(_) => {
+                let wake = frame.header.word.release_exclusive(Change::Unchanged);
+                self.wake(frame, wake);
+                None
+            }
+            Hold::Blocked | Hold::Dead => None,
+        }
+    }
+
+    #[inline(always)]
+    fn find_resident(&self, page: PageId) -> Option<FrameRef<'_>> {
+        match self.table.lookup(page) {
+            Entry::Frame(id) if self.poison.get().is_none() => {
+                Some(self.frames.get_and_prefetch(id))
+            }
+            _ => None,
+        }
+    }
+
+    /// Holds a page as requested, waiting where it must.
+    #[cold]
     pub(crate) fn fix(&self, page: PageId, request: Request) -> Result<Fixed<'_>, PoolError> {
         match self.try_fix(page, request)? {
             Some(fixed) => Ok(fixed),
             None => unreachable!("only a request without wait is refused"),
         }
-    }
-
-    /// Holds a page as requested; `None` if the request is not to wait for a latch, and had to.
-    #[inline]
-    pub(crate) fn try_fix(
-        &self,
-        page: PageId,
-        request: Request,
-    ) -> Result<Option<Fixed<'_>>, PoolError> {
-        self.check_poison()?;
-        if let Entry::Frame(id) = self.table.lookup(page) {
-            let frame = self.frames.get_and_prefetch(id);
-            if let Attempt::Held(word) = self.try_hold(frame, page, request) {
-                return Ok(Some((frame, word)));
-            }
-        }
-        self.fix_slow(page, request)
     }
 
     /// Holds a page exclusively if it is in the pool.
@@ -158,9 +180,14 @@ impl Pool {
         Ok(None)
     }
 
+    /// Holds a page as requested; `None` if the request is not to wait for a latch, and had to.
     #[cold]
     #[inline(never)]
-    fn fix_slow(&self, page: PageId, request: Request) -> Result<Option<Fixed<'_>>, PoolError> {
+    pub(crate) fn try_fix(
+        &self,
+        page: PageId,
+        request: Request,
+    ) -> Result<Option<Fixed<'_>>, PoolError> {
         let mut patience = self.patience();
         let mut yields = 0;
         loop {

@@ -169,8 +169,12 @@ impl Pool {
     ///
     /// # Errors
     /// As for [`Pool::read`]; [`PoolError::Busy`] also if the latch was not to be had in time.
+    #[inline]
     pub fn fix_shared(&self, page: PageId) -> Result<SharedGuard<'_>, PoolError> {
         self.counters.count_fix();
+        if let Some(frame) = self.pin_resident(page) {
+            return Ok(SharedGuard::new(self, frame));
+        }
         let request = Request::new(Access::Shared, self.options.weight_max);
         let (frame, _) = self.fix(page, request)?;
         Ok(SharedGuard::new(self, frame))
@@ -180,8 +184,12 @@ impl Pool {
     ///
     /// # Errors
     /// As for [`Pool::fix_shared`].
+    #[inline]
     pub fn fix_exclusive(&self, page: PageId) -> Result<ExclusiveGuard<'_>, PoolError> {
         self.counters.count_fix();
+        if let Some(frame) = self.take_resident(page) {
+            return Ok(ExclusiveGuard::new(self, frame));
+        }
         let request = Request::new(Access::Exclusive, self.options.weight_max);
         let (frame, _) = self.fix(page, request)?;
         Ok(ExclusiveGuard::new(self, frame))
@@ -194,6 +202,9 @@ impl Pool {
     /// As for [`Pool::read`].
     pub fn try_fix_exclusive(&self, page: PageId) -> Result<Option<ExclusiveGuard<'_>>, PoolError> {
         self.counters.count_fix();
+        if let Some(frame) = self.take_resident(page) {
+            return Ok(Some(ExclusiveGuard::new(self, frame)));
+        }
         let request = Request::new(Access::Exclusive, self.options.weight_max).without_wait();
         let fixed = self.try_fix(page, request)?;
         Ok(fixed.map(|(frame, _)| ExclusiveGuard::new(self, frame)))

@@ -1,0 +1,309 @@
+//! What the pool's steps cost: hits, misses, sweeps, in each configuration, beside the bare memory.
+//!
+//! Run by `cargo run --release -p longshore-pool --example measure -- [hits|misses|waits]`. All figures
+//! are medians of interleaved rounds of one run; the ratios are what they are for.
+
+use longshore_base::page::{header, seal};
+use longshore_base::{
+    Durability, DurabilityLost, Lsn, PageId, PageSize, PageType, SystemEnvironment,
+};
+use longshore_disk::{Disk, DiskError, DiskFile, MemoryDisk, OpenMode};
+use longshore_pool::{
+    DoubleWrite, HandKind, MissMode, PageBuffer, PageTableKind, Pool, PoolOptions,
+};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 7;
+const PAGE: usize = PageSize::DEFAULT.bytes();
+
+struct NoLog;
+
+impl Durability for NoLog {
+    fn is_durable(&self, _: Lsn) -> bool {
+        true
+    }
+
+    fn make_durable(&self, _: Lsn) -> Result<(), DurabilityLost> {
+        Ok(())
+    }
+}
+
+/// A file whose reads take some time more.
+struct SlowFile {
+    file: Arc<dyn DiskFile>,
+    delay: Duration,
+}
+
+impl DiskFile for SlowFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, DiskError> {
+        if !self.delay.is_zero() {
+            std::thread::sleep(self.delay);
+        }
+        self.file.read_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), DiskError> {
+        self.file.write_at(bytes, offset)
+    }
+
+    fn sync(&self) -> Result<(), DiskError> {
+        self.file.sync()
+    }
+
+    fn len(&self) -> Result<u64, DiskError> {
+        self.file.len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), DiskError> {
+        self.file.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> Result<(), DiskError> {
+        self.file.allocate(len)
+    }
+}
+
+/// A file of `pages` pages, each sealed.
+fn file_of(pages: u64) -> Arc<dyn DiskFile> {
+    let file = MemoryDisk::new().open("data", OpenMode::Create).unwrap();
+    let mut page = vec![7; PAGE];
+    page[header::TYPE] = PageType::Node as u8;
+    for id in 0..pages {
+        seal(PageId::new(id), &mut page);
+        file.write_at(&page, id * PAGE as u64).unwrap();
+    }
+    file
+}
+
+fn pool_over(file: &Arc<dyn DiskFile>, options: PoolOptions, delay: Duration) -> Arc<Pool> {
+    let file = SlowFile {
+        file: file.clone(),
+        delay,
+    };
+    let env = Arc::new(SystemEnvironment::new());
+    Pool::new(options, Arc::new(file), None, Arc::new(NoLog), env).unwrap()
+}
+
+/// Numbers without pattern, cheap to make.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0) * u128::from(limit)) >> 64) as u64
+    }
+}
+
+fn nanoseconds(times: u64, mut work: impl FnMut(u64)) -> f64 {
+    let start = Instant::now();
+    (0..times).for_each(&mut work);
+    start.elapsed().as_nanos() as f64 / times as f64
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs each of the measurements in turn, round by round, and prints the medians.
+fn interleave(title: &str, cases: Vec<(String, Box<dyn FnMut() -> f64 + '_>)>) {
+    println!("{title}");
+    let mut cases: Vec<_> = cases.into_iter().map(|(n, f)| (n, f, Vec::new())).collect();
+    for _ in 0..ROUNDS {
+        for (_, measure, values) in &mut cases {
+            values.push(measure());
+        }
+    }
+    for (name, _, values) in cases {
+        println!("  {name:<44} {:>10.1}", median(values));
+    }
+}
+
+fn with_table(table: PageTableKind, frames: usize) -> PoolOptions {
+    PoolOptions {
+        table,
+        double_write: DoubleWrite::Off,
+        ..PoolOptions::with_bytes(frames * (PAGE + 128) + 130 * PAGE + (1 << 20))
+    }
+}
+
+const TABLES: [PageTableKind; 2] = [PageTableKind::Translation, PageTableKind::Hash];
+
+fn hits() {
+    for (pages, times) in [(1, 4_000_000), (256, 2_000_000), (24_000, 400_000)] {
+        let file = file_of(pages);
+        let bare: Vec<PageBuffer> = (0..pages)
+            .map(|_| PageBuffer::zeroed(PageSize::DEFAULT))
+            .collect();
+        let pools = TABLES.map(|table| {
+            let pool = pool_over(&file, with_table(table, 32_000), Duration::ZERO);
+            for _ in 0..4 {
+                (0..pages).for_each(|id| drop(pool.fix_shared(PageId::new(id)).unwrap()));
+            }
+            pool
+        });
+        let mut cases: Vec<(String, Box<dyn FnMut() -> f64>)> = Vec::new();
+        let mut numbers = Numbers(1);
+        cases.push((
+            "touch a page in bare memory".into(),
+            Box::new(move || {
+                nanoseconds(times, |_| {
+                    let page = &bare[numbers.below(pages) as usize];
+                    black_box(page.as_ref().word(5));
+                })
+            }),
+        ));
+        for (pool, table) in pools.iter().zip(TABLES) {
+            let mut numbers = Numbers(1);
+            cases.push((
+                format!("read, touch, validate ({table:?})"),
+                Box::new(move || {
+                    nanoseconds(times, |_| {
+                        let guard = pool.read(PageId::new(numbers.below(pages))).unwrap();
+                        black_box(guard.page().word(5));
+                        guard.validate().unwrap();
+                    })
+                }),
+            ));
+            let mut numbers = Numbers(1);
+            cases.push((
+                format!("fix_shared, touch, unfix ({table:?})"),
+                Box::new(move || {
+                    nanoseconds(times, |_| {
+                        let guard = pool.fix_shared(PageId::new(numbers.below(pages)));
+                        black_box(guard.unwrap().page().word(5));
+                    })
+                }),
+            ));
+            let mut numbers = Numbers(1);
+            cases.push((
+                format!("fix_exclusive, touch, unfix ({table:?})"),
+                Box::new(move || {
+                    nanoseconds(times, |_| {
+                        let guard = pool.fix_exclusive(PageId::new(numbers.below(pages)));
+                        black_box(guard.unwrap().page().word(5));
+                    })
+                }),
+            ));
+        }
+        interleave(&format!("hits, {pages} pages, one thread: ns"), cases);
+    }
+}
+
+/// Misses per second of `threads` threads that read pages at random from a file four times the pool.
+fn miss_rate(pool: &Arc<Pool>, pages: u64, threads: u64, skewed: bool) -> f64 {
+    let length = Duration::from_millis(250);
+    let before = pool.stats().misses;
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let mut numbers = Numbers(thread + 1);
+                while start.elapsed() < length {
+                    for _ in 0..16 {
+                        let mut limit = pages;
+                        if skewed && numbers.below(4) > 0 {
+                            limit = pages / 16;
+                        }
+                        black_box(pool.read(PageId::new(numbers.below(limit))).unwrap());
+                    }
+                }
+            });
+        }
+    });
+    (pool.stats().misses - before) as f64 / start.elapsed().as_secs_f64()
+}
+
+fn misses() {
+    let frames = 4096;
+    let pages = 4 * frames as u64;
+    let file = file_of(pages);
+    let mut page = vec![0; PAGE];
+    let cases: Vec<(String, Box<dyn FnMut() -> f64>)> = vec![(
+        "read a page from the disk (memory), and check it".into(),
+        Box::new(|| {
+            let mut numbers = Numbers(1);
+            nanoseconds(40_000, |_| {
+                let id = numbers.below(pages);
+                file.read_at(&mut page, id * PAGE as u64).unwrap();
+                longshore_base::page::check(PageId::new(id), &page).unwrap();
+            })
+        }),
+    )];
+    interleave("the disk alone: ns", cases);
+    for table in TABLES {
+        for hand in [HandKind::Batched, HandKind::Striped] {
+            println!("misses, {table:?} table, {hand:?} hand");
+            println!(
+                "  {:>7} {:>12} {:>12} {:>14} {:>16}",
+                "threads", "misses/s", "ns of cpu", "steps/eviction", "failed/million"
+            );
+            for threads in [1, 2, 8, 32] {
+                let options = PoolOptions {
+                    hand,
+                    ..with_table(table, frames)
+                };
+                let pool = pool_over(&file, options, Duration::ZERO);
+                miss_rate(&pool, pages, threads, false);
+                let before = pool.stats();
+                let rates = (0..ROUNDS).map(|_| miss_rate(&pool, pages, threads, false));
+                let rate = median(rates.collect());
+                let after = pool.stats();
+                let evictions = (after.evictions - before.evictions) as f64;
+                let steps = (after.sweep_steps - before.sweep_steps) as f64 / evictions;
+                let failed = (after.exchanges_failed - before.exchanges_failed) as f64;
+                println!(
+                    "  {threads:>7} {rate:>12.0} {:>12.0} {steps:>14.2} {:>16.1}",
+                    threads.min(2) as f64 * 1e9 / rate,
+                    failed * 1e6 / evictions
+                );
+            }
+        }
+    }
+}
+
+fn waits() {
+    let frames = 512;
+    let pages = 4 * frames as u64;
+    let file = file_of(pages);
+    for delay in [0, 100] {
+        for threads in [2, 8, 32] {
+            let mut cases: Vec<(String, Box<dyn FnMut() -> f64>)> = Vec::new();
+            for miss in [MissMode::OneLoads, MissMode::Optimistic] {
+                let options = PoolOptions {
+                    miss,
+                    ..with_table(PageTableKind::Translation, frames)
+                };
+                let pool = pool_over(&file, options, Duration::from_micros(delay));
+                cases.push((
+                    format!("{miss:?}"),
+                    Box::new(move || {
+                        let before = pool.stats().page_reads;
+                        let rate = miss_rate(&pool, pages, threads, true);
+                        black_box(pool.stats().page_reads - before);
+                        rate
+                    }),
+                ));
+            }
+            let title = format!("misses/s, {threads} threads, reads delayed by {delay} us");
+            interleave(&title, cases);
+        }
+    }
+}
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("hits") => hits(),
+        Some("misses") => misses(),
+        Some("waits") => waits(),
+        _ => {
+            hits();
+            misses();
+            waits();
+        }
+    }
+}
