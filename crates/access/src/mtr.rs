@@ -29,6 +29,7 @@ use crate::action::PageAction;
 use crate::error::AccessError;
 use crate::record::{self, SmoBody};
 use crate::space::{MapPlace, Reserved};
+use longshore_base::page::header;
 use longshore_base::{Lsn, PageId, TxnId, crash_point};
 use longshore_log::Log;
 use longshore_pool::ExclusiveGuard;
@@ -175,9 +176,13 @@ impl<'a, 'k> MiniTransaction<'a, 'k> {
     }
 
     /// A page that was begun is blank by now (M5).
+    ///
+    /// It gets the LSN without being stamped: nothing of it is in the log, so it must not hold back
+    /// checkpoints, least of all to a position that was given up long ago.
     fn abandon(&mut self) {
         if let Some(index) = self.fresh {
-            self.pages[index].stamp(self.access.space.last_freeing());
+            let lsn = self.access.space.last_freeing();
+            self.pages[index].page_mut().set_u64(header::LSN, lsn.get());
         }
     }
 
