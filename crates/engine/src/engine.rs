@@ -19,7 +19,7 @@ use longshore_access::{Access, Tree};
 use longshore_base::metrics::Counter;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
-use longshore_base::{Environment, PageSize, StoreId};
+use longshore_base::{Environment, Lsn, PageSize, StoreId};
 use longshore_disk::{Disk, DiskFile, DiskLock};
 use longshore_log::{Level, Log};
 use longshore_pool::{Pool, PoolOptions};
@@ -111,6 +111,9 @@ pub(crate) struct Counters {
     pub(crate) log_relieved: Counter,
     pub(crate) truncations: Counter,
 }
+
+/// Checkpoints that free nothing before the log is called full.
+const CHECKPOINTS_IN_VAIN: u32 = 2;
 
 impl Engine {
     /// Puts transactions on top of storage whose trees are there.
@@ -220,21 +223,38 @@ impl Engine {
         Ok(purged as u64)
     }
 
-    /// Frees log space by a checkpoint, for somebody whose claim was refused.
-    pub(crate) fn relieve_log(&self) -> Result<()> {
-        self.counters.log_relieved.add(1);
-        self.checkpoint()
+    /// Runs `operation`, which changes nothing when it fails; again if the log was full and a
+    /// checkpoint has freed some of it.
+    ///
+    /// Others take what was freed as well, so one more attempt may not be enough; but when checkpoints
+    /// free nothing any more, active transactions need all of it.
+    pub(crate) fn with_log_space<T>(&self, mut operation: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut in_vain = 0;
+        loop {
+            let oldest = self.control.get().scan_lsn;
+            match operation() {
+                Err(Error::LogFull { .. }) if in_vain < CHECKPOINTS_IN_VAIN => {
+                    let freed = self.relieve_log(oldest)?;
+                    in_vain = if freed { 0 } else { in_vain + 1 };
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
-    /// Runs `operation`, which changes nothing when it fails; once more if the log was full.
-    pub(crate) fn with_log_space<T>(&self, mut operation: impl FnMut() -> Result<T>) -> Result<T> {
-        match operation() {
-            Err(Error::LogFull { .. }) => {
-                self.relieve_log()?;
-                operation()
-            }
-            outcome => outcome,
+    /// Frees log space by a checkpoint, unless somebody has since the log began at `oldest`; tells
+    /// whether a segment's worth is free now that was not then.
+    fn relieve_log(&self, oldest: Lsn) -> Result<bool> {
+        let has_moved = || {
+            let now = self.control.get().scan_lsn;
+            now.get() - oldest.get() >= self.options.log_segment_bytes
+        };
+        if has_moved() {
+            return Ok(true);
         }
+        self.counters.log_relieved.add(1);
+        self.checkpoint()?;
+        Ok(has_moved())
     }
 
     /// Begins a transaction of the engine's own.

@@ -64,11 +64,13 @@ fn money_is_neither_made_nor_lost_under_contention() {
             .collect();
         let auditor = scope.spawn(|| {
             let mut audits = 0;
-            while !done.load(Ordering::Relaxed) {
+            loop {
                 assert_eq!(total(&db, &table), ACCOUNTS * BALANCE);
                 audits += 1;
+                if done.load(Ordering::Relaxed) {
+                    return audits;
+                }
             }
-            audits
         });
         tellers
             .into_iter()
