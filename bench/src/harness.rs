@@ -73,7 +73,7 @@ pub(crate) struct Measured {
 
 impl Measured {
     fn nothing() -> Measured {
-        let latency = Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("legal bounds");
+        let latency = new_latencies();
         Measured {
             operations: 0,
             aborts: 0,
@@ -86,6 +86,12 @@ impl Measured {
     /// Operations per second, over all clients.
     pub(crate) fn operations_per_second(&self) -> f64 {
         self.operations as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Processor time per operation, background threads included.
+    pub(crate) fn processor_ns_per_operation(&self) -> Option<f64> {
+        let time = self.processor.filter(|time| !time.is_zero())?;
+        Some(time.as_nanos() as f64 / self.operations.max(1) as f64)
     }
 
     /// A quantile of the latency in microseconds; `at` from 0 to 1.
@@ -101,6 +107,11 @@ impl Measured {
             .add(part.latency)
             .expect("histograms of one shape");
     }
+}
+
+/// No latencies yet; for up to [`LATENCY_MAX_NS`], to three digits.
+pub(crate) fn new_latencies() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("legal bounds")
 }
 
 /// Longer calls are recorded as this long: a minute.

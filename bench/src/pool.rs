@@ -14,7 +14,7 @@
 //! round of maintenance over clean pages, which frees frames and writes nothing.
 
 use crate::error::BenchError;
-use crate::harness::{Done, Measured, Plan, run as run_clients};
+use crate::harness::{Done, Measured, Plan, new_latencies, run as run_clients};
 use crate::progress::Progress;
 use crate::report::{Line, Report, rounded};
 use crate::settings::{Level, Settings};
@@ -164,22 +164,28 @@ fn hits(
         }
     }
     let touch = nanoseconds(&runs[0], threads);
-    let lines = Way::ALL
-        .into_iter()
-        .zip(runs)
-        .zip(latch_waits)
-        .map(|((way, runs), waits)| {
-            let steps: u64 = runs.iter().map(|run| run.operations).sum();
-            let ns = nanoseconds(&runs, threads);
-            let mut line = line(way.name(), threads, settings.durability, &merged(runs));
-            line.blocked_per_million_fixes =
-                Some(rounded(waits as f64 * 1e6 / steps.max(1) as f64));
+    let mut touch_processor = None;
+    let mut lines = Vec::new();
+    for ((way, runs), waits) in Way::ALL.into_iter().zip(runs).zip(latch_waits) {
+        let ns = nanoseconds(&runs, threads);
+        let run = merged(runs);
+        let processor = run.processor_ns_per_operation();
+        touch_processor = touch_processor.or(processor);
+        let processor_over = processor
+            .zip(touch_processor)
+            .map(|(own, touch)| own - touch);
+        let mut line = line(way.name(), threads, settings.durability, &run);
+        let per_million = waits as f64 * 1e6 / run.operations.max(1) as f64;
+        line.blocked_per_million_fixes = Some(rounded(per_million));
+        lines.push(
             line.with("ring", ring)
                 .with("pages", pages)
                 .with("ns_per_op", rounded(ns))
                 .with("ns_over_touch", rounded(ns - touch))
-        });
-    Ok(lines.collect())
+                .with_some("cpu_ns_over_touch", processor_over.map(rounded)),
+        );
+    }
+    Ok(lines)
 }
 
 fn follow_ring(
@@ -295,7 +301,7 @@ fn sweeps(bytes: usize, pages: u64, settings: &Settings) -> Outcome<Line> {
             swept += took;
         }
     }
-    let mut latency = hdrhistogram::Histogram::new(3)?;
+    let mut latency = new_latencies();
     per_frame
         .iter()
         .for_each(|&ns| latency.saturating_record(ns as u64));
@@ -344,7 +350,7 @@ fn merged(runs: Vec<Measured>) -> Measured {
     total
 }
 
-/// Processor time of an operation in the median run.
+/// Time of an operation on one core, in the median run, if the threads had the cores to themselves.
 fn nanoseconds(runs: &[Measured], threads: usize) -> f64 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let busy = threads.min(cores) as f64;

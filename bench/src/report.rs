@@ -57,10 +57,7 @@ impl Line {
             log_bytes_per_op: None,
             more: Map::new(),
         };
-        let processor_ns = run
-            .processor
-            .filter(|time| !time.is_zero())
-            .map(|time| rounded(time.as_nanos() as f64 / run.operations.max(1) as f64));
+        let processor_ns = run.processor_ns_per_operation().map(rounded);
         line.with_some("cpu_ns_per_op", processor_ns)
     }
 

@@ -9,13 +9,12 @@
 //! was checkpointed before.
 
 use crate::error::BenchError;
-use crate::harness::{Done, Measured, Plan, run as run_clients};
+use crate::harness::{Done, Measured, Plan, new_latencies, run as run_clients};
 use crate::ours::{Longshore, NAME, options};
 use crate::progress::Progress;
 use crate::report::{Line, Report, mib, rounded};
 use crate::settings::Settings;
 use crate::store::{Outcome, ROWS_PER_COMMIT, Store, fill};
-use hdrhistogram::Histogram;
 use longshore::{Background, Options};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -153,7 +152,7 @@ impl Bench<'_> {
             return Err("the row committed last is gone".into());
         }
         let answered = start.elapsed();
-        let measured = one_call(crashed.rows_changed, answered)?;
+        let measured = one_call(crashed.rows_changed, answered);
         let mut line = Line::of(
             NAME,
             self.kind.name(),
@@ -175,14 +174,14 @@ impl Bench<'_> {
 }
 
 /// A run of one call that did so many operations.
-fn one_call(operations: u64, elapsed: Duration) -> Outcome<Measured> {
-    let mut latency = Histogram::new(3)?;
+fn one_call(operations: u64, elapsed: Duration) -> Measured {
+    let mut latency = new_latencies();
     latency.saturating_record(elapsed.as_nanos() as u64);
-    Ok(Measured {
+    Measured {
         operations,
         aborts: 0,
         elapsed,
         processor: None,
         latency,
-    })
+    }
 }

@@ -40,13 +40,12 @@ pub fn run_engines(
     let mut lines = Vec::new();
     for round in 1..=settings.rounds {
         for &clients in &settings.threads {
-            let disk = disk_syncs(settings, scratch.path(), &progress)?;
             for subject in &mut subjects {
                 let (name, engine) = (settings.name.as_str(), subject.engine.name());
                 progress.say(format_args!(
                     "{name}: {engine}, {clients} clients, round {round}"
                 ));
-                let mut line = subject.measure(clients, disk)?;
+                let mut line = subject.measure(clients)?;
                 if settings.rounds > 1 {
                     line = line.with("round", round);
                 }
@@ -67,20 +66,6 @@ pub fn run_engines(
 /// Memory that is brought in before each run of inserts, for every engine alike: about what such a
 /// run fills.
 const INSERT_MEMORY_BYTES: usize = 1 << 30;
-
-/// The disk's own rate of syncs, where it matters.
-fn disk_syncs(
-    settings: &Settings,
-    folder: &Path,
-    progress: &Progress,
-) -> Result<Option<f64>, BenchError> {
-    if settings.name != Name::Update || settings.durability != Level::Sync {
-        return Ok(None);
-    }
-    progress.say(format_args!("syncs of the disk itself"));
-    let duration = settings.duration().min(Duration::from_secs(1));
-    disk_rate::syncs_per_second(folder, duration).map(Some)
-}
 
 /// An engine in the rounds, with the store that it keeps.
 struct Subject<'a> {
@@ -106,24 +91,37 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn measure(&mut self, clients: usize, disk_syncs: Option<f64>) -> Result<Line, BenchError> {
+    fn measure(&mut self, clients: usize) -> Result<Line, BenchError> {
         let site = match self.kept.take() {
             Some(site) => site,
             None => self.site()?,
         };
         let (engine, settings) = (self.engine.name(), self.settings);
+        let syncs_before = self.disk_syncs()?;
         let (mut line, measured) =
             workloads::measure(engine, &*site.store, settings, clients).map_err(self.failed())?;
-        if let Some(syncs) = disk_syncs {
-            line = line.with("syncs_per_second", rounded(syncs)).with(
-                "commits_per_sync",
-                rounded(measured.operations_per_second() / syncs),
-            );
+        // The disk is not the same at all times: the better of before and after is the yardstick.
+        if let Some((before, after)) = syncs_before.zip(self.disk_syncs()?) {
+            let syncs = before.max(after);
+            let per_sync = measured.operations_per_second() / syncs;
+            line = line
+                .with("syncs_per_second", rounded(syncs))
+                .with("commits_per_sync", rounded(per_sync));
         }
         if settings.name != Name::Insert {
             self.kept = Some(site);
         }
         Ok(line)
+    }
+
+    /// The disk's own rate of syncs, where it matters.
+    fn disk_syncs(&self) -> Result<Option<f64>, BenchError> {
+        let settings = self.settings;
+        if settings.name != Name::Update || settings.durability != Level::Sync {
+            return Ok(None);
+        }
+        let duration = settings.duration().min(Duration::from_secs(1));
+        disk_rate::syncs_per_second(self.scratch, duration).map(Some)
     }
 
     fn site(&self) -> Result<Site, BenchError> {
