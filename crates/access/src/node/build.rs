@@ -94,6 +94,15 @@ impl NodeBuilder {
         }
     }
 
+    /// The rows of the node that is being filled, as far as they are known, without an upper fence.
+    pub fn gathered(&self) -> ImageBuf {
+        let mut image = self.image(None);
+        if let Some(held) = self.held {
+            self.push_to(&mut image, held);
+        }
+        image
+    }
+
     /// Takes the held row into the node, now that the key after it is known; or closes the node
     /// before it and starts the next one with it.
     fn settle(&mut self, next: Option<&[u8]>) -> Option<ImageBuf> {
@@ -117,11 +126,15 @@ impl NodeBuilder {
     fn image(&self, upper: Option<&[u8]>) -> ImageBuf {
         let mut image = ImageBuf::new(self.store, self.level, &self.low, upper);
         for row in &self.rows {
-            let value_at = row.at + row.key_len;
-            let value = &self.bytes[value_at..value_at + row.value_len];
-            image.push(self.key(*row), row.flags, value);
+            self.push_to(&mut image, *row);
         }
         image
+    }
+
+    fn push_to(&self, image: &mut ImageBuf, row: Row) {
+        let value_at = row.at + row.key_len;
+        let value = &self.bytes[value_at..value_at + row.value_len];
+        image.push(self.key(row), row.flags, value);
     }
 
     /// Bytes of a page that the node takes with `upper` as its upper fence.

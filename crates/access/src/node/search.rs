@@ -70,7 +70,8 @@ impl NodeRef<'_> {
         if self.slot(first).head() != probe.head() {
             return Err(first);
         }
-        let last = self.count() - 1;
+        // The page may be changing: by now it may have no slot left.
+        let last = self.count().saturating_sub(1);
         let end = match probe.head().checked_add(1) {
             Some(next) if self.slot(last).head() != probe.head() => {
                 self.lower_bound(first, last, next)
@@ -138,14 +139,15 @@ impl NodeRef<'_> {
     }
 }
 
-/// The first number in `first..end` of which `below` is false, or `end`.
+/// The first number in `first..end` of which `below` is false, or `end`; `first` if the range is
+/// empty, as it may be where the two come from different moments of a page that changes.
 ///
 /// The loop runs a number of times that depends on the range only and selects without a branch,
 /// so that nothing in it can be predicted wrongly.
 #[inline]
 fn partition_point(first: usize, end: usize, below: impl Fn(usize) -> bool) -> usize {
     let mut base = first;
-    let mut size = end - first;
+    let mut size = end.saturating_sub(first);
     if size == 0 {
         return first;
     }

@@ -2,8 +2,9 @@
 //!
 //! # Protocol
 //! Rows gather in memory until a leaf is full. Then one mini-transaction writes the last leaf of the tree
-//! whole, adds a new empty last leaf behind it, and gives their parent its entry. The tree is sound
-//! after each of them, so that a crash leaks nothing and loses nothing but rows still in memory.
+//! whole, adds a new last leaf with the rows gathered behind it, and gives their parent its entry. The
+//! tree is sound after each of them, and holds every row that it held before: rows that stood in the
+//! last leaf when the load began may refer to chains, which would be lost with them.
 //!
 //! No row is logged by itself, and nothing is undone: the rows are there at once, for everybody. The
 //! caller keeps others away (a table lock), and drops the tree if the load is not to be. Rows
@@ -119,10 +120,10 @@ impl<'a> Load<'a> {
             });
         }
         if let Some(full) = self.pending.take() {
-            self.write_full(cx, &full)?;
+            self.write_full(cx, &full, &self.builder.gathered())?;
         }
         if let Some(full) = self.builder.push(key, flags, value) {
-            self.write_full(cx, &full)?;
+            self.write_full(cx, &full, &self.builder.gathered())?;
         }
         let last = self.last_key.get_or_insert_default();
         last.clear();
@@ -139,24 +140,25 @@ impl<'a> Load<'a> {
         let (tree, page_size) = (self.tree, self.access.page_size);
         let nothing = NodeBuilder::new(tree.store, 0, page_size, 0, &[]);
         match std::mem::replace(&mut self.builder, nothing).finish(None) {
-            (full, Some(last)) => {
-                self.write_full(cx, &full)?;
-                self.write_last(cx, &last)?;
-            }
+            (full, Some(last)) => self.write_full(cx, &full, &last)?,
             (last, None) => self.write_last(cx, &last)?,
         }
         Ok(self.loaded)
     }
 
-    /// Writes the last leaf whole, and puts a new empty one behind it, which their parent gets to know.
-    fn write_full(&mut self, cx: &mut LogContext, full: &ImageBuf) -> Result<(), AccessError> {
+    /// Writes the last leaf whole, and puts a new one behind it, which their parent gets to know.
+    fn write_full(
+        &mut self,
+        cx: &mut LogContext,
+        full: &ImageBuf,
+        behind: &ImageBuf,
+    ) -> Result<(), AccessError> {
         let image = full.as_image();
         let upper = image
             .upper
             .expect("a full leaf ends where the next row begins");
         let reserved = self.access.reserve_page(self.tree.store)?;
         let (parent, leaf) = self.latch_parent_and_leaf(cx, upper.len())?;
-        let empty = ImageBuf::new(self.tree.store, 0, upper, None);
         let mut mtr = MiniTransaction::begin(self.access);
         mtr.change(
             parent,
@@ -166,7 +168,7 @@ impl<'a> Load<'a> {
             },
         );
         mtr.change(leaf, PageAction::FormatNode(image));
-        mtr.allocate(reserved, PageAction::FormatNode(empty.as_image()))?;
+        mtr.allocate(reserved, PageAction::FormatNode(behind.as_image()))?;
         mtr.commit(cx, &LOAD)?;
         self.low = upper.to_vec();
         Ok(())
