@@ -6,7 +6,7 @@
 //! is filled once and kept for all runs; one that is inserted into is new in each run, so that no run
 //! inherits the size of the former.
 
-use crate::disk_rate;
+use crate::disk_rate::{SyncRate, sync_rate};
 use crate::error::BenchError;
 use crate::process::bring_in_memory;
 use crate::progress::Progress;
@@ -102,11 +102,19 @@ impl<'a> Subject<'a> {
             workloads::measure(engine, &*site.store, settings, clients).map_err(self.failed())?;
         // The disk is not the same at all times: the better of before and after is the yardstick.
         if let Some((before, after)) = syncs_before.zip(self.disk_syncs()?) {
-            let syncs = before.max(after);
-            let per_sync = measured.operations_per_second() / syncs;
+            let rate = before.max(after);
+            let commits = measured.operations_per_second();
             line = line
-                .with("syncs_per_second", rounded(syncs))
-                .with("commits_per_sync", rounded(per_sync));
+                .with("syncs_per_second", rounded(rate.per_second))
+                .with("commits_per_sync", rounded(commits / rate.per_second))
+                .with(
+                    "syncs_undisturbed_per_second",
+                    rounded(rate.undisturbed_per_second),
+                )
+                .with(
+                    "commits_per_sync_undisturbed",
+                    rounded(commits / rate.undisturbed_per_second),
+                );
         }
         if settings.name != Name::Insert {
             self.kept = Some(site);
@@ -115,13 +123,13 @@ impl<'a> Subject<'a> {
     }
 
     /// The disk's own rate of syncs, where it matters.
-    fn disk_syncs(&self) -> Result<Option<f64>, BenchError> {
+    fn disk_syncs(&self) -> Result<Option<SyncRate>, BenchError> {
         let settings = self.settings;
         if settings.name != Name::Update || settings.durability != Level::Sync {
             return Ok(None);
         }
         let duration = settings.duration().min(Duration::from_secs(1));
-        disk_rate::syncs_per_second(self.scratch, duration).map(Some)
+        sync_rate(self.scratch, duration).map(Some)
     }
 
     fn site(&self) -> Result<Site, BenchError> {

@@ -45,9 +45,15 @@ fn median(rounds: &[&Line]) -> Line {
     // Those of the benchmarks' own figures that stay comparable.
     let own = |name: &'static str| of_some(&|line: &Line| line.more.get(name)?.as_f64());
     let line = line.with("median_of", rounds.len());
-    ["cpu_ns_per_op", "syncs_per_second", "commits_per_sync"]
-        .into_iter()
-        .fold(line, |line, name| line.with_some(name, own(name)))
+    [
+        "cpu_ns_per_op",
+        "syncs_per_second",
+        "commits_per_sync",
+        "syncs_undisturbed_per_second",
+        "commits_per_sync_undisturbed",
+    ]
+    .into_iter()
+    .fold(line, |line, name| line.with_some(name, own(name)))
 }
 
 /// The first engine's speed as a multiple of each other's.
