@@ -35,10 +35,12 @@ use longshore_log::Level;
 /// Kind of the log record of a checkpoint: two words, `redo_lsn` and `scan_lsn`.
 pub(crate) const CHECKPOINT: u8 = 64;
 
-/// Least number of free pages at the end of the data file for which it is cut off.
-const TRUNCATE_PAGES_MIN: u64 = 64;
-/// Least share of the data file, as a divisor, for which its free end is cut off.
-const TRUNCATE_SHARE: u64 = 8;
+/// Least number of free pages at the end of the data file for which it is cut off. More than the file
+/// grows by at a time, which is at least 16 pages, or room just made would be cut off again.
+const TRUNCATE_PAGES_MIN: u64 = 20;
+/// Least share of the data file, as a divisor, for which its free end is cut off. More than the file
+/// grows by at a time, which is an eighth.
+const TRUNCATE_SHARE: u64 = 5;
 
 impl Engine {
     /// Takes a checkpoint; one at a time.
