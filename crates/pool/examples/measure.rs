@@ -194,28 +194,51 @@ fn hits() {
     }
 }
 
-/// Misses per second of `threads` threads that read pages at random from a file four times the pool.
-fn miss_rate(pool: &Arc<Pool>, pages: u64, threads: u64, skewed: bool) -> f64 {
-    let length = Duration::from_millis(250);
+/// What a burst of misses cost.
+struct Burst {
+    /// Misses per second of the clock.
+    rate: f64,
+    /// Nanoseconds of processor time for each, however many others wanted the processor.
+    cpu: f64,
+}
+
+/// Has `threads` threads read pages at random from a file four times the pool.
+fn burst(pool: &Arc<Pool>, pages: u64, threads: u64, skewed: bool) -> Burst {
+    let length = Duration::from_millis(150);
     let before = pool.stats().misses;
     let start = Instant::now();
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            scope.spawn(move || {
-                let mut numbers = Numbers(thread + 1);
-                while start.elapsed() < length {
-                    for _ in 0..16 {
-                        let mut limit = pages;
-                        if skewed && numbers.below(4) > 0 {
-                            limit = pages / 16;
-                        }
-                        black_box(pool.read(PageId::new(numbers.below(limit))).unwrap());
-                    }
+    let reader = |thread: u64| {
+        let begin = processor_time();
+        let mut numbers = Numbers(thread + 1);
+        while start.elapsed() < length {
+            for _ in 0..16 {
+                let mut limit = pages;
+                if skewed && numbers.below(4) > 0 {
+                    limit = pages / 16;
                 }
-            });
+                black_box(pool.read(PageId::new(numbers.below(limit))).unwrap());
+            }
         }
+        processor_time() - begin
+    };
+    let cpu: u64 = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..threads)
+            .map(|thread| scope.spawn(move || reader(thread)))
+            .collect();
+        readers.into_iter().map(|r| r.join().unwrap()).sum()
     });
-    (pool.stats().misses - before) as f64 / start.elapsed().as_secs_f64()
+    let misses = (pool.stats().misses - before) as f64;
+    Burst {
+        rate: misses / start.elapsed().as_secs_f64(),
+        cpu: cpu as f64 / misses,
+    }
+}
+
+/// Nanoseconds that this thread has been on a processor; 0 where the system does not tell.
+fn processor_time() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = stat.split(' ').next().unwrap_or_default();
+    first.parse().unwrap_or(0)
 }
 
 fn misses() {
@@ -223,7 +246,7 @@ fn misses() {
     let pages = 4 * frames as u64;
     let file = file_of(pages);
     let mut page = vec![0; PAGE];
-    let cases: Vec<(String, Box<dyn FnMut() -> f64>)> = vec![(
+    let mut cases: Vec<(String, Box<dyn FnMut() -> f64>)> = vec![(
         "read a page from the disk (memory), and check it".into(),
         Box::new(|| {
             let mut numbers = Numbers(1);
@@ -234,35 +257,68 @@ fn misses() {
             })
         }),
     )];
-    interleave("the disk alone: ns", cases);
+    for table in TABLES {
+        let pool = pool_over(&file, with_table(table, frames), Duration::ZERO);
+        burst(&pool, pages, 1, false);
+        cases.push((
+            format!("find a victim and evict it ({table:?})"),
+            Box::new(move || sweeps(&pool, pages)),
+        ));
+    }
+    interleave("one thread: ns", cases);
+    for threads in [1, 2, 8, 32] {
+        compare_hands(&file, frames, threads);
+    }
+}
+
+/// Nanoseconds for each frame that a round of maintenance frees by sweeping.
+fn sweeps(pool: &Arc<Pool>, pages: u64) -> f64 {
+    let mut numbers = Numbers(9);
+    let mut spent = Duration::ZERO;
+    let mut freed = 0;
+    for _ in 0..200 {
+        while pool.stats().frames_free > 0 {
+            black_box(pool.read(PageId::new(numbers.below(pages))).unwrap());
+        }
+        let start = Instant::now();
+        freed += pool.maintain(usize::MAX).unwrap().freed;
+        spent += start.elapsed();
+    }
+    spent.as_nanos() as f64 / freed as f64
+}
+
+fn compare_hands(file: &Arc<dyn DiskFile>, frames: usize, threads: u64) {
+    let pages = 4 * frames as u64;
+    let mut cases = Vec::new();
     for table in TABLES {
         for hand in [HandKind::Batched, HandKind::Striped] {
-            println!("misses, {table:?} table, {hand:?} hand");
-            println!(
-                "  {:>7} {:>12} {:>12} {:>14} {:>16}",
-                "threads", "misses/s", "ns of cpu", "steps/eviction", "failed/million"
-            );
-            for threads in [1, 2, 8, 32] {
-                let options = PoolOptions {
-                    hand,
-                    ..with_table(table, frames)
-                };
-                let pool = pool_over(&file, options, Duration::ZERO);
-                miss_rate(&pool, pages, threads, false);
-                let before = pool.stats();
-                let rates = (0..ROUNDS).map(|_| miss_rate(&pool, pages, threads, false));
-                let rate = median(rates.collect());
-                let after = pool.stats();
-                let evictions = (after.evictions - before.evictions) as f64;
-                let steps = (after.sweep_steps - before.sweep_steps) as f64 / evictions;
-                let failed = (after.exchanges_failed - before.exchanges_failed) as f64;
-                println!(
-                    "  {threads:>7} {rate:>12.0} {:>12.0} {steps:>14.2} {:>16.1}",
-                    threads.min(2) as f64 * 1e9 / rate,
-                    failed * 1e6 / evictions
-                );
-            }
+            let options = PoolOptions {
+                hand,
+                ..with_table(table, frames)
+            };
+            let pool = pool_over(file, options, Duration::ZERO);
+            burst(&pool, pages, threads, false);
+            let before = pool.stats();
+            cases.push((format!("{table:?}, {hand:?}"), pool, before, Vec::new()));
         }
+    }
+    for _ in 0..ROUNDS {
+        for (_, pool, _, costs) in &mut cases {
+            costs.push(burst(pool, pages, threads, false).cpu);
+        }
+    }
+    println!(
+        "misses, {threads} threads: ns of processor, steps per eviction, failed exchanges per million"
+    );
+    for (name, pool, before, costs) in cases {
+        let after = pool.stats();
+        let evictions = (after.evictions - before.evictions) as f64;
+        let steps = (after.sweep_steps - before.sweep_steps) as f64 / evictions;
+        let failed = (after.exchanges_failed - before.exchanges_failed) as f64 * 1e6 / evictions;
+        println!(
+            "  {name:<30} {:>9.0} {steps:>9.2} {failed:>9.1}",
+            median(costs)
+        );
     }
 }
 
@@ -279,17 +335,17 @@ fn waits() {
                     ..with_table(PageTableKind::Translation, frames)
                 };
                 let pool = pool_over(&file, options, Duration::from_micros(delay));
+                let again = pool.clone();
                 cases.push((
-                    format!("{miss:?}"),
-                    Box::new(move || {
-                        let before = pool.stats().page_reads;
-                        let rate = miss_rate(&pool, pages, threads, true);
-                        black_box(pool.stats().page_reads - before);
-                        rate
-                    }),
+                    format!("{miss:?}: misses/s"),
+                    Box::new(move || burst(&pool, pages, threads, true).rate),
+                ));
+                cases.push((
+                    format!("{miss:?}: ns of processor per miss"),
+                    Box::new(move || burst(&again, pages, threads, true).cpu),
                 ));
             }
-            let title = format!("misses/s, {threads} threads, reads delayed by {delay} us");
+            let title = format!("{threads} threads, skewed, reads delayed by {delay} us");
             interleave(&title, cases);
         }
     }

@@ -63,6 +63,10 @@ const DIRTY: Field = EXCLUSIVE.then(1);
 const WAITERS: Field = DIRTY.then(1);
 const VERSION: Field = WAITERS.then(38);
 
+// `release_exclusive` lets the version wrap at the top of the word.
+const _: () =
+    assert!(VERSION.max() * VERSION.one() == VERSION.mask() && VERSION.mask().leading_zeros() == 0);
+
 /// The greatest cap of the weight.
 pub(crate) const WEIGHT_MAX: u8 = WEIGHT.max() as u8;
 

@@ -96,7 +96,21 @@ impl FrameWord {
     /// Ends an exclusive hold; a change moves the version (W4).
     #[inline]
     pub(crate) fn release_exclusive(&self, change: Change) -> Wake {
-        self.end_exclusive(change, |word| word).0
+        // The version is the topmost field: adding one to it wraps where it should.
+        let step = match change {
+            Change::Changed => VERSION.one(),
+            Change::Unchanged => 0,
+        };
+        let step = step.wrapping_sub(EXCLUSIVE.one());
+        // Release: pairs with Acquire in `load` and `hold`: who sees the new word sees our bytes.
+        let before = Word(self.0.fetch_add(step, Ordering::Release));
+        assert!(before.is_exclusive(), "W3: the frame is held exclusively");
+        if WAITERS.is_set(before.0) {
+            self.clear_waiters();
+            Wake::Waiters
+        } else {
+            Wake::Nobody
+        }
     }
 
     /// Ends the hold of a loader who only wants to read: with the word by which to validate.

@@ -1,6 +1,6 @@
 //! Growing and shrinking, of the pool and of the file, while it is in use.
 
-use crate::support::{Bed, check, fill, small};
+use crate::support::{Bed, StopOnDrop, check, fill, small};
 use longshore_base::PageId;
 use longshore_disk::{DiskErrorKind, SimDisk, SimOptions};
 use longshore_pool::{PageTableKind, PoolError, PoolOptions};
@@ -101,11 +101,12 @@ fn resizing_under_load_loses_no_change() {
                 })
             })
             .collect();
+        let stopping = StopOnDrop(&stop);
         for frames in [24, 90, 20, 64, 32, 128, 24] {
             std::thread::sleep(Duration::from_millis(40));
             bed.pool.resize(small(frames).bytes_max).unwrap();
         }
-        stop.store(true, SeqCst);
+        drop(stopping);
         workers.into_iter().map(|w| w.join().unwrap()).sum()
     });
     let sum: u64 = (0..100).map(|id| bed.get(id)).sum();

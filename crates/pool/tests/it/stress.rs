@@ -1,6 +1,6 @@
 //! Many threads on a pool that is too small for them; every page checks itself, every change is counted.
 
-use crate::support::{Bed, check, fill, small};
+use crate::support::{Bed, StopOnDrop, check, fill, small};
 use longshore_base::PageId;
 use longshore_pool::{HandKind, MissMode, PageTableKind, PoolOptions};
 use rand::rngs::SmallRng;
@@ -86,9 +86,8 @@ fn stress(options: PoolOptions) {
                 bed.pool.oldest_dirty(bed.lsn());
             }
         });
-        let added = workers.into_iter().map(|w| w.join().unwrap()).sum();
-        stop.store(true, SeqCst);
-        added
+        let _stop = StopOnDrop(&stop);
+        workers.into_iter().map(|w| w.join().unwrap()).sum()
     });
     bed.pool.flush_all().unwrap();
     let bed = bed.reopen(small(128));

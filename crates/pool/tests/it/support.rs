@@ -230,6 +230,15 @@ impl Bed {
     }
 }
 
+/// Stops the helpers of a test when its main thread is done, or fails.
+pub struct StopOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// Fills a page so that each word tells page and value.
 pub fn fill(page: &mut PageMut<'_>, id: u64, value: u64) {
     page.set_u8(longshore_base::page::header::TYPE, PageType::Node as u8);
