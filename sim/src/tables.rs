@@ -52,7 +52,7 @@ impl Workload<'_> {
         let rows: BTreeMap<Vec<u8>, Vec<u8>> =
             (0..count).map(|_| (self.key(), self.value())).collect();
         let fails = self.choices.one_in(4);
-        let source = rows.iter().map(|row| Ok::<_, Error>(row));
+        let source = rows.iter().map(Ok::<_, Error>);
         let failure = fails.then(|| Err(Error::from(io::Error::other("the source has failed"))));
         let loaded = self
             .db
