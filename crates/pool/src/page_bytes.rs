@@ -110,16 +110,30 @@ impl<'a> PageRef<'a> {
 
     /// Copies the bytes from `at` on into `out`; what lies beyond the page reads as zero.
     pub fn copy_out(self, at: usize, out: &mut [u8]) {
-        let mut words = out.chunks_exact_mut(WORD);
-        let mut at = at;
-        for piece in &mut words {
-            piece.copy_from_slice(&self.u64(at).to_le_bytes());
-            at = at.saturating_add(WORD);
+        let (pieces, tail) = out.as_chunks_mut::<WORD>();
+        let mut bytes = self.stream(at);
+        for piece in pieces {
+            *piece = bytes.next().to_le_bytes();
         }
-        let tail = words.into_remainder();
         if !tail.is_empty() {
-            let last = self.u64(at).to_le_bytes();
+            let last = bytes.next().to_le_bytes();
             tail.copy_from_slice(&last[..tail.len()]);
+        }
+    }
+
+    /// The bytes from `at` on, eight by eight; zeros beyond the page.
+    #[inline]
+    fn stream(self, at: usize) -> Stream<'a> {
+        let mut words = self.words.get(at / WORD..).unwrap_or_default().iter();
+        let shift = (at % WORD * 8) as u32;
+        let carried = match words.next() {
+            Some(word) => word.load(Relaxed) >> shift,
+            None => 0,
+        };
+        Stream {
+            words,
+            shift,
+            carried,
         }
     }
 
@@ -127,9 +141,15 @@ impl<'a> PageRef<'a> {
     /// garbage costs at most a page.
     pub fn append_to(self, at: usize, len: usize, out: &mut Vec<u8>) {
         let len = len.min(self.len().saturating_sub(at));
-        let start = out.len();
-        out.resize(start + len, 0);
-        self.copy_out(at, &mut out[start..]);
+        out.reserve(len);
+        let mut bytes = self.stream(at);
+        for _ in 0..len / WORD {
+            out.extend_from_slice(&bytes.next().to_le_bytes());
+        }
+        let tail = len % WORD;
+        if tail > 0 {
+            out.extend_from_slice(&bytes.next().to_le_bytes()[..tail]);
+        }
     }
 
     /// Compares `len` bytes from `at` on with `other`, as byte strings are ordered.
@@ -184,6 +204,30 @@ impl<'a> PageRef<'a> {
     #[inline]
     pub fn store(self) -> StoreId {
         StoreId::new(self.u32(header::STORE))
+    }
+}
+
+/// Bytes of a page in pieces of eight: each word is loaded once, wherever the pieces start in it.
+struct Stream<'a> {
+    words: std::slice::Iter<'a, AtomicU64>,
+    /// Bits of a word that belong to the piece before.
+    shift: u32,
+    /// What the last word loaded has for the next piece.
+    carried: u64,
+}
+
+impl Stream<'_> {
+    /// The next eight bytes.
+    #[inline]
+    fn next(&mut self) -> u64 {
+        // Relaxed: see the header, "Ordering".
+        let word = self.words.next().map_or(0, |word| word.load(Relaxed));
+        if self.shift == 0 {
+            return std::mem::replace(&mut self.carried, word);
+        }
+        let piece = self.carried | word << (u64::BITS - self.shift);
+        self.carried = word >> self.shift;
+        piece
     }
 }
 
@@ -272,16 +316,12 @@ impl<'a> PageMut<'a> {
         let head = head.min(bytes.len());
         let (first, rest) = bytes.split_at(head);
         self.set_few(at, first);
-        let mut index = (at + head) / WORD;
-        let mut words = rest.chunks_exact(WORD);
-        for piece in &mut words {
-            self.set_word(
-                index,
-                u64::from_le_bytes(piece.try_into().expect("eight bytes")),
-            );
-            index += 1;
+        let (pieces, tail) = rest.as_chunks::<WORD>();
+        let first = (at + head) / WORD;
+        for (word, piece) in self.words[first..].iter().zip(pieces) {
+            word.store(u64::from_le_bytes(*piece), Relaxed);
         }
-        self.set_few(index * WORD, words.remainder());
+        self.set_few((first + pieces.len()) * WORD, tail);
     }
 
     /// Copies fewer than eight bytes that lie in one word.
@@ -300,7 +340,9 @@ impl<'a> PageMut<'a> {
     pub fn copy_within(&mut self, from: usize, len: usize, to: usize) {
         self.check_range(from, len);
         self.check_range(to, len);
-        if to <= from {
+        if (from | to | len).is_multiple_of(WORD) {
+            self.move_words(from / WORD, len / WORD, to / WORD);
+        } else if to <= from {
             let mut done = 0;
             while done < len {
                 let step = (len - done).min(WORD);
@@ -319,16 +361,36 @@ impl<'a> PageMut<'a> {
         }
     }
 
+    /// Copies whole words, when slots make way or close up.
+    fn move_words(&mut self, from: usize, len: usize, to: usize) {
+        let (targets, sources) = (&self.words[to..to + len], &self.words[from..from + len]);
+        // Relaxed, throughout: see the header, "Ordering".
+        if to <= from {
+            for (target, source) in targets.iter().zip(sources) {
+                target.store(source.load(Relaxed), Relaxed);
+            }
+        } else {
+            for (target, source) in targets.iter().zip(sources).rev() {
+                target.store(source.load(Relaxed), Relaxed);
+            }
+        }
+    }
+
     /// Fills `len` bytes from `at` on with `byte`.
     #[track_caller]
     pub fn fill(&mut self, at: usize, len: usize, byte: u8) {
         self.check_range(at, len);
         let pattern = u64::from_ne_bytes([byte; WORD]);
-        let mut done = 0;
-        while done < len {
-            let step = (WORD - (at + done) % WORD).min(len - done);
-            self.set_bits(at + done, step, pattern);
-            done += step;
+        let head = ((WORD - at % WORD) % WORD).min(len);
+        let (first, count, tail) = ((at + head) / WORD, (len - head) / WORD, (len - head) % WORD);
+        if head > 0 {
+            self.set_bits(at, head, pattern);
+        }
+        for word in &self.words[first..first + count] {
+            word.store(pattern, Relaxed);
+        }
+        if tail > 0 {
+            self.set_bits((first + count) * WORD, tail, pattern);
         }
     }
 

@@ -24,6 +24,7 @@ pub struct NodeImage<'a> {
     pub low: &'a [u8],
     /// The upper bound; `None` is infinity.
     pub upper: Option<&'a [u8]>,
+    prefix_len: u16,
     count: u16,
     entries: &'a [u8],
 }
@@ -50,7 +51,7 @@ impl<'a> NodeImage<'a> {
 
     /// Bytes that all keys of the node share.
     pub fn prefix(&self) -> &'a [u8] {
-        &self.low[..self.fence_lens().prefix as usize]
+        &self.low[..self.prefix_len as usize]
     }
 
     /// The rows in key order.
@@ -78,11 +79,13 @@ impl<'a> NodeImage<'a> {
         HEADER_BYTES + fences.bytes() + self.entries().enumerate().map(row).sum::<usize>()
     }
 
+    /// The lengths of fences and prefix; the upper fence has no place yet.
     pub(super) fn fence_lens(&self) -> FenceLens {
         FenceLens {
-            prefix: prefix_len(self.low, self.upper) as u16,
+            prefix: self.prefix_len,
             low: self.low.len() as u16,
             upper: self.upper.map_or(0, <[u8]>::len) as u16,
+            upper_at: 0,
         }
     }
 
@@ -94,6 +97,7 @@ impl<'a> NodeImage<'a> {
         out.extend_from_slice(&(self.low.len() as u16).to_le_bytes());
         let upper_len = self.upper.map_or(UPPER_ABSENT, |upper| upper.len() as u16);
         out.extend_from_slice(&upper_len.to_le_bytes());
+        out.extend_from_slice(&self.prefix_len.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
         out.extend_from_slice(self.low);
@@ -107,6 +111,7 @@ impl<'a> NodeImage<'a> {
         let foster = PageId::new(decoder.u64()?);
         let low_len = decoder.u16()?;
         let upper_len = decoder.u16()?;
+        let prefix_len = decoder.u16()?;
         let count = decoder.u16()?;
         let entries_len = decoder.u32()?;
         let low = decoder.bytes(low_len as usize)?;
@@ -114,6 +119,9 @@ impl<'a> NodeImage<'a> {
             UPPER_ABSENT => None,
             len => Some(decoder.bytes(len as usize)?),
         };
+        if prefix_len as usize > self::prefix_len(low, upper) {
+            return Err(Malformed("a prefix is longer than what the fences share"));
+        }
         let entries = decoder.bytes(entries_len as usize)?;
         let mut walk = Decoder::new(entries);
         for _ in 0..count {
@@ -126,6 +134,7 @@ impl<'a> NodeImage<'a> {
             foster,
             low,
             upper,
+            prefix_len,
             count,
             entries,
         })
@@ -207,17 +216,15 @@ impl ImageBuf {
         self.push(key, RowFlags::NONE, &child.get().to_le_bytes());
     }
 
-    /// Adds all rows of another image, whose fences lie between this one's: its prefix is no shorter.
+    /// Adds all rows of another image, whose fences lie between this one's.
     pub fn push_image(&mut self, other: &NodeImage<'_>) {
-        let head = &other.prefix()[self.prefix_len..];
+        let head = other.prefix().get(self.prefix_len..).unwrap_or_default();
+        let cut = self.prefix_len.saturating_sub(other.prefix().len());
         for entry in other.entries() {
-            self.push_header(
-                entry.flags,
-                head.len() + entry.suffix.len(),
-                entry.value.len(),
-            );
+            let suffix = &entry.suffix[cut..];
+            self.push_header(entry.flags, head.len() + suffix.len(), entry.value.len());
             self.entries.extend_from_slice(head);
-            self.entries.extend_from_slice(entry.suffix);
+            self.entries.extend_from_slice(suffix);
             self.entries.extend_from_slice(entry.value);
         }
     }
@@ -230,6 +237,7 @@ impl ImageBuf {
             foster: self.foster,
             low: &self.low,
             upper: self.upper.as_deref(),
+            prefix_len: self.prefix_len as u16,
             count: self.count,
             entries: &self.entries,
         }
@@ -262,12 +270,13 @@ impl ImageBuf {
 }
 
 impl NodeRef<'_> {
-    /// The whole node, as content for another page: root growth and shrinking, copies.
+    /// The whole node, prefix included, as content for another page: root growth and shrinking, copies.
     ///
     /// To be called under a latch: of a page that changes meanwhile the image is nonsense, and large.
     pub fn image(&self) -> ImageBuf {
         let (low, upper) = (self.low(), self.upper());
         let mut image = self.image_between(&low, upper.as_deref());
+        image.prefix_len = self.fences.prefix as usize;
         image.push_rows(self, 0..self.count());
         image.with_foster(PageId::new(self.page.word(super::layout::FOSTER_WORD)))
     }
@@ -282,8 +291,13 @@ impl NodeRef<'_> {
     }
 
     /// What stays behind when the node is split at `slot`, whose key is `key`.
+    ///
+    /// A node that gives away its last row only keeps its prefix, so that it need not be rebuilt.
     pub(super) fn image_left_of(&self, slot: usize, key: &[u8], foster: PageId) -> ImageBuf {
         let mut image = self.image_between(&self.low(), Some(key));
+        if slot + 1 == self.count() {
+            image.prefix_len = self.fences.prefix as usize;
+        }
         image.push_rows(self, 0..slot);
         image.with_foster(foster)
     }
@@ -293,7 +307,7 @@ impl NodeRef<'_> {
     }
 }
 
-/// Length of the prefix that every key between the fences shares (N4).
+/// Length of the prefix that every key between the fences shares: the longest that a node may have (N4).
 pub(super) fn prefix_len(low: &[u8], upper: Option<&[u8]>) -> usize {
     upper.map_or(0, |upper| common_prefix(low, upper))
 }

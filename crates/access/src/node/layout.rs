@@ -4,17 +4,19 @@
 //!   0..32  page header (base::page)
 //!  32..40  word 4   | level u8 | flags u8 | count u16 | heap_start u16 | garbage u16 |
 //!  40..48  word 5   foster child's page id, all ones when there is none
-//!  48..56  word 6   | prefix_len u16 | low_len u16 | upper_len u16 | 0 |
-//!  56..64  word 7   0
+//!  48..56  word 6   | prefix_len u16 | low_len u16 | upper_len u16 | upper_at u16 |
+//!  56..64  word 7   | shared u16 | skip u8 | 0 u8 | common u32 |
 //!  64..    slots    one word each, in key order
 //!          ...      unused
-//!  heap    records, in no order, each 8-byte aligned
-//!  end     upper fence, then low fence, each padded to 8 bytes
+//!  heap    records and the upper fence, in no order, each padded to 8 bytes
+//!  end     low fence, padded to 8 bytes
 //! ```
-//! `heap_start`, `garbage` and a slot's record position count words, so that they also fit the
-//! largest page. The fences stand at fixed places because a change of fence rebuilds the page.
+//! `heap_start`, `garbage`, `upper_at` and a slot's record position count words, so that they also fit
+//! the largest page. The low fence stands at a fixed place because only a rebuild changes it; the upper
+//! one may be written into the heap anew, as when the last row goes to a foster child.
 
 use longshore_base::page::header;
+use std::cmp::Ordering;
 
 /// Bytes in a word: the unit of alignment of records and fences.
 pub(super) const WORD: usize = 8;
@@ -24,8 +26,8 @@ pub(super) const SHAPE_WORD: usize = 4;
 pub(super) const FOSTER_WORD: usize = 5;
 /// Word that holds the lengths of prefix and fences.
 pub(super) const FENCE_WORD: usize = 6;
-/// Word that is always zero.
-pub(super) const SPARE_WORD: usize = 7;
+/// Word that says which bytes of the keys the heads are.
+pub(super) const HEADS_WORD: usize = 7;
 /// Word of the first slot.
 pub(super) const SLOT_WORD: usize = 8;
 /// Bytes before the first slot.
@@ -83,13 +85,15 @@ impl Shape {
     }
 }
 
-/// Word 6 of a node, by value: lengths in bytes.
+/// Word 6 of a node, by value: lengths in bytes, and where the upper fence starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FenceLens {
     /// Leading bytes that every key of the node shares and no record stores.
     pub prefix: u16,
     pub low: u16,
     pub upper: u16,
+    /// First word of the upper fence; of the low one when there is no upper.
+    pub upper_at: u16,
 }
 
 impl FenceLens {
@@ -99,28 +103,116 @@ impl FenceLens {
             prefix: word as u16,
             low: (word >> 16) as u16,
             upper: (word >> 32) as u16,
+            upper_at: (word >> 48) as u16,
         }
     }
 
     #[inline]
     pub const fn to_word(self) -> u64 {
-        self.prefix as u64 | (self.low as u64) << 16 | (self.upper as u64) << 32
+        self.prefix as u64
+            | (self.low as u64) << 16
+            | (self.upper as u64) << 32
+            | (self.upper_at as u64) << 48
     }
 
-    /// Bytes that both fences take at the page's end.
+    /// Bytes that both fences take.
     #[inline]
     pub const fn bytes(self) -> usize {
         padded(self.low as usize) + padded(self.upper as usize)
     }
 }
 
-/// One slot: where the record is, how long its key's suffix is, and the suffix's head.
+/// Word 7 of a node, by value: which four bytes of a key its slot's head shows.
+///
+/// Heads shall tell keys apart, so they start behind the bytes that keys share:
+/// 1. `shared` bytes that the fences settle, which every key that is looked for has;
+/// 2. `skip` more bytes that merely the stored keys have in common. Those bytes are `common`, so that a
+///    search sorts other keys before or behind all of them without touching a record.
+///
+/// Keys count as followed by zeros here. The low fence's own record takes no part: its head is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heads {
+    pub shared: u16,
+    skip: u8,
+    common: u32,
+}
+
+impl Heads {
+    /// Heads behind `shared` bytes, for keys the least and greatest of which go on there with the bytes of
+    /// `least` and `greatest`.
+    pub const fn spanning(shared: u16, least: u64, greatest: u64) -> Heads {
+        let agreed = (least ^ greatest).leading_zeros() / 8;
+        let skip = if agreed < Heads::SKIP_MAX {
+            agreed
+        } else {
+            Heads::SKIP_MAX
+        };
+        let heads = Heads {
+            shared,
+            skip: skip as u8,
+            common: 0,
+        };
+        Heads {
+            common: heads.lead(least),
+            ..heads
+        }
+    }
+
+    /// So many bytes that a head still ends within the word that starts at `shared`.
+    const SKIP_MAX: u32 = 4;
+
+    #[inline]
+    pub const fn from_word(word: u64) -> Heads {
+        let skip = (word >> 16) as u8;
+        Heads {
+            shared: word as u16,
+            // The page may be changing: no skip may shift too far.
+            skip: if skip as u32 > Heads::SKIP_MAX {
+                Heads::SKIP_MAX as u8
+            } else {
+                skip
+            },
+            common: (word >> 32) as u32,
+        }
+    }
+
+    #[inline]
+    pub const fn to_word(self) -> u64 {
+        self.shared as u64 | (self.skip as u64) << 16 | (self.common as u64) << 32
+    }
+
+    /// First byte of the keys that heads show.
+    pub const fn start(self) -> usize {
+        self.shared as usize + self.skip as usize
+    }
+
+    /// The head of a key whose bytes behind `shared` are `word`.
+    #[inline]
+    pub const fn head(self, word: u64) -> u32 {
+        ((word << (8 * self.skip)) >> 32) as u32
+    }
+
+    /// How a key whose bytes behind `shared` are `word` compares to all stored keys by what they have in
+    /// common; `Equal` leaves it to the heads.
+    #[inline]
+    pub fn compare(self, word: u64) -> Ordering {
+        self.lead(word).cmp(&self.common)
+    }
+
+    #[inline]
+    const fn lead(self, word: u64) -> u32 {
+        let mask = !((u32::MAX as u64) >> (8 * self.skip)) as u32;
+        (word >> 32) as u32 & mask
+    }
+}
+
+/// One slot: where the record is, how long its key's suffix is, and the key's head.
 ///
 /// | bits   | field   | meaning                                                        |
 /// |--------|---------|----------------------------------------------------------------|
 /// | 0..16  | record  | word of the page at which the record starts                    |
 /// | 16..32 | len     | bytes of key suffix in the record, or `IS_LOW`                 |
-/// | 32..64 | head    | first four bytes of the suffix, big-endian, padded with zeros  |
+/// | 32..64 | head    | four bytes of the key, big-endian: see [`Heads`]               |
 ///
 /// A record whose key equals the low fence stores no key: its slot says `IS_LOW`, and the
 /// suffix is read from the fence. The first entry of every branch node is such a record; and it
@@ -161,6 +253,12 @@ impl Slot {
     #[inline]
     pub const fn head(self) -> u32 {
         (self.0 >> 32) as u32
+    }
+
+    /// The same slot with another head.
+    #[inline]
+    pub const fn with_head(self, head: u32) -> Slot {
+        Slot(self.0 as u32 as u64 | (head as u64) << 32)
     }
 }
 
@@ -251,12 +349,6 @@ impl std::fmt::Display for RowFlags {
     }
 }
 
-/// First four bytes of `suffix` as a number that sorts like them; zeros stand in for missing bytes.
-#[inline]
-pub(super) fn head_of(suffix: &[u8]) -> u32 {
-    (first_word(suffix, 0) >> 32) as u32
-}
-
 /// The eight bytes of `key` from `prefix` on as a number that sorts like them; zeros stand in for
 /// missing bytes.
 #[inline]
@@ -301,6 +393,7 @@ mod tests {
             prefix: 1,
             low: 2,
             upper: 16384,
+            upper_at: 8000,
         };
         assert_eq!(FenceLens::from_word(fences.to_word()), fences);
         let slot = Slot::new(8191, 9, 0xDEAD_BEEF);
@@ -309,6 +402,9 @@ mod tests {
             (65528, 9, 0xDEAD_BEEF)
         );
         assert!(Slot::new(1, Slot::IS_LOW, 0).is_low());
+        assert_eq!(slot.with_head(7), Slot::new(8191, 9, 7));
+        let heads = Heads::spanning(300, 0x0102_0304_0500_0000, 0x0102_0399_0000_0000);
+        assert_eq!(Heads::from_word(heads.to_word()), heads);
     }
 
     #[test]
@@ -326,10 +422,27 @@ mod tests {
     }
 
     #[test]
-    fn heads_sort_like_suffixes() {
-        let suffixes: [&[u8]; 6] = [b"", b"a", b"a\0b", b"ab", b"abcd", b"abce"];
-        for pair in suffixes.windows(2) {
-            assert!(head_of(pair[0]) <= head_of(pair[1]));
+    fn heads_sort_like_keys() {
+        let keys: [&[u8]; 8] = [
+            b"", b"a", b"ab", b"abcd", b"abcd\0x", b"abcdef", b"abcdeg", b"abcdegh",
+        ];
+        let words = keys.map(|key| first_word(key, 0));
+        for (first, last) in (0..8).flat_map(|first| (first..8).map(move |last| (first, last))) {
+            let heads = Heads::spanning(0, words[first], words[last]);
+            let place = |word| (heads.compare(word), heads.head(word));
+            assert!(
+                words[first..=last]
+                    .iter()
+                    .all(|word| heads.compare(*word).is_eq())
+            );
+            assert!(
+                words[..=last]
+                    .windows(2)
+                    .all(|pair| place(pair[0]).0 <= place(pair[1]).0)
+            );
+            for pair in words[first..=last].windows(2) {
+                assert!(place(pair[0]) <= place(pair[1]));
+            }
         }
     }
 }

@@ -13,16 +13,19 @@
 //! A node owns the keys in `[low, upper)`. `upper` is absent (infinity), or the high fence, or,
 //! while the node has a foster child, the key at which the foster child takes over: a foster
 //! parent does not store the fence of the whole chain, which stands at the chain's end. Adoption
-//! therefore changes one word. All keys of a node share the common prefix of `low` and `upper`;
-//! records store what follows it.
+//! therefore changes one word. All keys of a node share what `low` and `upper` have in common;
+//! records leave out a prefix of it. A rebuild takes the longest; a node that gave its last row away keeps
+//! the one it had, so that an ascending load moves one row a split and leaves the others where they are.
 //!
 //! # Invariants
 //! N1. Slots are in strictly ascending key order, and every key is in `[low, upper)`.
-//! N2. A slot's head is the first four bytes of its suffix.
-//! N3. Records lie in `[heap_start, fences)`, do not overlap, and `garbage` counts the words
-//!     there that belong to no record.
-//! N4. The prefix is the longest one that `low` and `upper` share; it is empty without `upper`.
-//! N5. Free space is a function of fences and rows alone. Whether a change fits does not depend on
+//! N2. A slot's head is the four bytes of its key that the heads word says. They start behind what the
+//!     fences share, or before, and never before the prefix; bytes skipped beyond are equal in all
+//!     stored keys and in the heads word. The head of a record that stores no key is zero.
+//! N3. Records and the upper fence lie in `[heap_start, low fence)`, do not overlap, and `garbage`
+//!     counts the words there that belong to none of them.
+//! N4. `low` and `upper` share the prefix; it is empty without `upper`.
+//! N5. Free space is a function of prefix, fences and rows alone, and images tell all three. Whether a change fits does not depend on
 //!     the node's history, so redo fits whenever the original fitted.
 //! N6. A branch has at least one entry; its first key is `low`; values are 8-byte page ids.
 //! N7. A record stores no key if and only if its key is `low`.

@@ -4,8 +4,8 @@ use longshore_base::PageId;
 use longshore_pool::PageRef;
 
 use super::layout::{
-    FENCE_WORD, FOSTER_WORD, FenceLens, RECORD_HEADER, RecordHeader, RowFlags, SHAPE_WORD,
-    SLOT_WORD, Shape, Slot, WORD, padded,
+    FENCE_WORD, FOSTER_WORD, FenceLens, HEADS_WORD, Heads, RECORD_HEADER, RecordHeader, RowFlags,
+    SHAPE_WORD, SLOT_WORD, Shape, Slot, WORD, padded,
 };
 
 /// A node as it is read. Every method tolerates garbage; see the module's header.
@@ -303,10 +303,21 @@ impl<'a> NodeRef<'a> {
             .saturating_sub(padded(self.fences.low as usize))
     }
 
-    /// First byte of the upper fence, which is also the end of the heap.
+    /// First byte of the upper fence.
     #[inline]
     pub(super) fn upper_at(&self) -> usize {
-        self.page.len().saturating_sub(self.fences.bytes())
+        self.fences.upper_at as usize * WORD
+    }
+
+    #[inline]
+    pub(super) fn heads(&self) -> Heads {
+        Heads::from_word(self.page.word(HEADS_WORD))
+    }
+
+    /// The first slot whose record stores its key; the number of slots if there is none.
+    #[inline]
+    pub(super) fn first_stored(&self) -> usize {
+        usize::from(self.count > 0 && self.slot(0).is_low())
     }
 }
 

@@ -159,8 +159,9 @@ impl NodeRef<'_> {
     /// slot `position`, or where [`find`](Self::find) met it; the slot's key becomes the fence.
     ///
     /// At the end of the node the split is at the last slot, so that ascending loads leave full
-    /// pages behind, and at its start behind the first, for descending ones. Elsewhere it halves
-    /// the bytes. One split need not be enough when rows differ much in size: ask again.
+    /// pages behind, and at its start behind the first, for descending ones. In the middle an ascending
+    /// run goes on in a node that ends where the run is, and fills up. Elsewhere the split halves the
+    /// bytes. One split need not be enough when rows differ much in size: ask again.
     ///
     /// Of several rows one at least stays. What goes then fits its page: the fence that the key of
     /// the split becomes may take up to 14 bytes more, padding included, than it saves in the
@@ -177,6 +178,9 @@ impl NodeRef<'_> {
         if position >= count {
             return Some(count - 1);
         }
+        if self.is_behind_run(position) {
+            return Some(position);
+        }
         let least = first.max(usize::from(count > 1));
         if position <= first && first == 0 {
             return Some(least);
@@ -192,6 +196,16 @@ impl NodeRef<'_> {
             }
         }
         Some(count - 1)
+    }
+
+    /// Whether the two rows before slot `position` are the newest of the node and came in that order,
+    /// as their records' places tell. A hint: rebuilds put the last rows there.
+    fn is_behind_run(&self, position: usize) -> bool {
+        let newest = self.shape.heap_start as usize * WORD;
+        position >= 2
+            && self.slot(position - 1).record_at() == newest
+            && self.slot(position - 2).record_at()
+                == newest + self.stored_words(position - 1) * WORD
     }
 
     #[inline]

@@ -2,6 +2,9 @@
 //!
 //! Heads stand in the slots, eight to a cache line, so the search touches a record only where a
 //! head equals the key's; with distinct heads that is the record looked for and no other.
+//!
+//! The low fence's own record stores no key and takes no part: it is looked at last, when the key would
+//! come right behind it.
 
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;
@@ -9,18 +12,14 @@ use std::hint::select_unpredictable;
 use super::layout::{RECORD_HEADER, Slot, WORD, first_word};
 use super::read::NodeRef;
 
-/// A key without the node's prefix, and its first eight bytes as a number.
+/// A key without the bytes that the fences settle, its first eight bytes as a number, and its head.
 #[derive(Clone, Copy)]
 struct Probe<'k> {
-    suffix: &'k [u8],
+    rest: &'k [u8],
     word: u64,
-}
-
-impl Probe<'_> {
-    #[inline]
-    fn head(&self) -> u32 {
-        (self.word >> 32) as u32
-    }
+    head: u32,
+    /// Where `rest` starts in the suffix of a record.
+    skip: usize,
 }
 
 impl NodeRef<'_> {
@@ -29,32 +28,57 @@ impl NodeRef<'_> {
     /// `key` must be one that the node [owns](Self::owns); of another the answer is meaningless.
     #[inline]
     pub fn find(&self, key: &[u8]) -> Result<usize, usize> {
-        let prefix = self.fences.prefix as usize;
-        let suffix = key.get(prefix..).unwrap_or_default();
+        let first = self.first_stored();
+        match self.find_stored(first, key) {
+            Err(1) if first == 1 && self.is_low(key) => Ok(0),
+            found => found,
+        }
+    }
+
+    /// Whether `key` is the low fence.
+    fn is_low(&self, key: &[u8]) -> bool {
+        let low_len = self.fences.low as usize;
+        low_len == key.len() && self.page.compare(self.low_at(), low_len, key).is_eq()
+    }
+
+    /// [`find`](Self::find) among the slots from `first` on, whose records store their keys.
+    #[inline]
+    fn find_stored(&self, first: usize, key: &[u8]) -> Result<usize, usize> {
+        if self.count() <= first {
+            return Err(first);
+        }
+        let heads = self.heads();
+        let shared = heads.shared as usize;
+        let word = first_word(key, shared);
+        match heads.compare(word) {
+            Ordering::Less => return Err(first),
+            Ordering::Equal => {}
+            Ordering::Greater => return Err(self.count()),
+        }
         let probe = Probe {
-            suffix,
-            word: first_word(key, prefix),
+            rest: key.get(shared..).unwrap_or_default(),
+            word,
+            head: heads.head(word),
+            skip: shared.saturating_sub(self.fences.prefix as usize),
         };
-        let Some(last) = self.count().checked_sub(1) else {
-            return Err(0);
-        };
+        let last = self.count() - 1;
         // Ascending inserts come behind the last row: one look, however long the tie it ends.
-        let word = self.slot(last);
-        if probe.head() >= word.head() {
-            match self.compare_suffix(word, &probe) {
+        let slot = self.slot(last);
+        if probe.head >= slot.head() {
+            match self.compare_suffix(slot, &probe) {
                 Ordering::Less => return Err(last + 1),
                 Ordering::Equal => return Ok(last),
                 Ordering::Greater => {}
             }
         }
-        let all_tie = self.slot(0).head() == probe.head();
+        let all_tie = self.slot(first).head() == probe.head;
         let slot = if all_tie {
-            0
+            first
         } else {
-            self.lower_bound(0, last, probe.head())
+            self.lower_bound(first, last, probe.head)
         };
         let word = self.slot(slot);
-        if word.head() != probe.head() {
+        if word.head() != probe.head {
             return Err(slot);
         }
         match self.compare_suffix(word, &probe) {
@@ -67,19 +91,19 @@ impl NodeRef<'_> {
     /// Goes on where the slot before `first` has the head looked for, but sorts before the key;
     /// the last slot sorts behind it.
     fn find_in_tie(&self, first: usize, probe: &Probe<'_>) -> Result<usize, usize> {
-        if self.slot(first).head() != probe.head() {
+        if self.slot(first).head() != probe.head {
             return Err(first);
         }
         // The page may be changing: by now it may have no slot left.
         let last = self.count().saturating_sub(1);
-        let end = match probe.head().checked_add(1) {
-            Some(next) if self.slot(last).head() != probe.head() => {
+        let end = match probe.head.checked_add(1) {
+            Some(next) if self.slot(last).head() != probe.head => {
                 self.lower_bound(first, last, next)
             }
             _ => last,
         };
         let mut slot = partition_point(first, end, |slot| {
-            self.suffix_word(self.slot(slot)) < probe.word
+            self.suffix_word(self.slot(slot), probe.skip) < probe.word
         });
         let mut end = end;
         // Where eight bytes tie as well, whole suffixes are compared: the first, which mostly is it,
@@ -104,38 +128,34 @@ impl NodeRef<'_> {
         partition_point(first, end, |slot| self.slot(slot).0 < bound)
     }
 
-    /// The first eight bytes of the suffix in the record of `slot`, which is not the low fence's.
+    /// Eight bytes of the suffix in the record of `slot`, from its byte `skip` on; the slot is not the low
+    /// fence's.
     #[inline]
-    fn suffix_word(&self, slot: Slot) -> u64 {
-        // Records are aligned: one load holds them. Past the suffix stands the value: cut it off.
-        let word = self
-            .page
-            .word((slot.record_at() + RECORD_HEADER) / WORD)
-            .swap_bytes();
-        let cut = 8 * WORD.saturating_sub(slot.stored_len()) as u32;
-        word.checked_shr(cut)
+    pub(super) fn suffix_word(&self, slot: Slot, skip: usize) -> u64 {
+        let word = self.page.u64(slot.record_at() + RECORD_HEADER + skip);
+        // Past the suffix stands the value: cut it off.
+        let len = slot.stored_len().saturating_sub(skip);
+        let cut = 8 * WORD.saturating_sub(len) as u32;
+        word.swap_bytes()
+            .checked_shr(cut)
             .unwrap_or(0)
             .checked_shl(cut)
             .unwrap_or(0)
     }
 
-    /// Compares the suffix in `slot` with the key's.
+    /// Compares the key in `slot`, which is not the low fence's, with the one looked for.
     #[inline]
     fn compare_suffix(&self, slot: Slot, probe: &Probe<'_>) -> Ordering {
-        if slot.is_low() {
-            let (at, len) = self.suffix_span(slot);
-            return self.page.compare(at, len, probe.suffix);
-        }
-        let word = self.suffix_word(slot);
+        let word = self.suffix_word(slot, probe.skip);
         if word != probe.word {
             return word.cmp(&probe.word);
         }
-        let len = slot.stored_len();
-        if len <= WORD || probe.suffix.len() <= WORD {
-            return len.cmp(&probe.suffix.len());
+        let len = slot.stored_len().saturating_sub(probe.skip);
+        if len <= WORD || probe.rest.len() <= WORD {
+            return len.cmp(&probe.rest.len());
         }
-        let at = slot.record_at() + RECORD_HEADER + WORD;
-        self.page.compare(at, len - WORD, &probe.suffix[WORD..])
+        let at = slot.record_at() + RECORD_HEADER + probe.skip + WORD;
+        self.page.compare(at, len - WORD, &probe.rest[WORD..])
     }
 }
 

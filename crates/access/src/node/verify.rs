@@ -4,7 +4,7 @@ use longshore_base::PageType;
 use longshore_base::page::{FORMAT_VERSION, header};
 
 use super::image::prefix_len;
-use super::layout::{FOSTER_WORD, SLOT_WORD, SPARE_WORD, WORD, head_of};
+use super::layout::{FOSTER_WORD, SLOT_WORD, WORD, first_word, words};
 use super::read::NodeRef;
 
 /// What is wrong with a node.
@@ -38,9 +38,6 @@ impl NodeRef<'_> {
         check(format == FORMAT_VERSION, || {
             format!("format version {format} is unknown")
         })?;
-        check(self.page.word(SPARE_WORD) == 0, || {
-            "its spare word is in use".into()
-        })?;
         let (count, all) = (self.shape.count as usize, self.count());
         check(count == all, || {
             format!("it claims {count} slots and has room for {all}")
@@ -54,8 +51,8 @@ impl NodeRef<'_> {
         check(fences <= room, || {
             format!("fences of {fences} bytes overlap the slots")
         })?;
-        check(heap * WORD <= self.upper_at(), || {
-            "N3: the heap starts inside the fences".into()
+        check(heap * WORD <= self.low_at(), || {
+            "N3: the heap starts inside the low fence".into()
         })?;
         let own = self.page.page_id().get();
         check(self.page.word(FOSTER_WORD) != own, || {
@@ -72,13 +69,17 @@ impl NodeRef<'_> {
             self.fences.prefix as usize,
             prefix_len(&low, upper.as_deref()),
         );
-        check(stored == longest, || {
+        check(stored <= longest, || {
             format!("N4: prefix of {stored} bytes, but the fences share {longest}")
+        })?;
+        let shared = self.heads().shared as usize;
+        check((stored..=longest).contains(&shared), || {
+            format!("N2: heads behind {shared} bytes, prefix of {stored}, fences share {longest}")
         })
     }
 
     fn verify_records(&self) -> Result<(), NodeDamage> {
-        let end = self.upper_at() / WORD;
+        let end = self.low_at() / WORD;
         let mut spans: Vec<(usize, usize, usize)> = (0..self.count())
             .map(|index| {
                 (
@@ -88,6 +89,10 @@ impl NodeRef<'_> {
                 )
             })
             .collect();
+        let fence = self.fences.upper as usize;
+        if fence > 0 {
+            spans.push((self.upper_at() / WORD, words(fence), usize::MAX));
+        }
         spans.sort_unstable();
         let mut free_from = self.shape.heap_start as usize;
         let mut live = 0;
@@ -100,6 +105,8 @@ impl NodeRef<'_> {
             check(free_from <= end, || {
                 format!("N3: the record of slot {index} leaves the heap")
             })?;
+        }
+        for index in 0..self.count() {
             let flags = self.record_header(self.slot(index)).flags;
             check(flags == flags.known(), || {
                 format!("slot {index} has unknown flags")
@@ -116,12 +123,17 @@ impl NodeRef<'_> {
 
     fn verify_keys(&self) -> Result<(), NodeDamage> {
         let (low, upper) = (self.low(), self.upper());
+        let heads = self.heads();
         let mut previous: Option<Vec<u8>> = None;
         for index in 0..self.count() {
             let slot = self.slot(index);
             let key = self.key(index);
-            let head = head_of(&key[self.fences.prefix as usize..]);
-            check(slot.head() == head, || {
+            let word = first_word(&key, heads.shared as usize);
+            let (head, agrees) = match slot.is_low() {
+                true => (0, true),
+                false => (heads.head(word), heads.compare(word).is_eq()),
+            };
+            check(slot.head() == head && agrees, || {
                 format!("N2: slot {index} has a wrong head")
             })?;
             check((key == low) == slot.is_low(), || {

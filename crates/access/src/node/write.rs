@@ -8,10 +8,10 @@ use longshore_base::page::{self, header};
 use longshore_base::{PageId, PageType};
 use longshore_pool::PageMut;
 
-use super::image::{ImageEntry, NodeImage};
+use super::image::{ImageEntry, NodeImage, prefix_len};
 use super::layout::{
-    FENCE_WORD, FOSTER_WORD, HEADER_BYTES, RecordHeader, RowFlags, SHAPE_WORD, SLOT_WORD,
-    SPARE_WORD, Shape, Slot, WORD, head_of, words,
+    FENCE_WORD, FOSTER_WORD, HEADER_BYTES, HEADS_WORD, Heads, RecordHeader, RowFlags, SHAPE_WORD,
+    SLOT_WORD, Shape, Slot, WORD, first_word, padded, words,
 };
 use super::read::{NodeRef, value_at};
 use super::room::{Room, record_bytes};
@@ -125,9 +125,75 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         if node.slot(slot).is_low() {
             return Err("a node cannot be split at its low fence");
         }
-        let image = node.image_left_of(slot, key, foster);
+        if slot + 1 == node.count() && self.cut_last(key, foster) {
+            return Ok(());
+        }
+        let image = self.node().image_left_of(slot, key, foster);
         self.rebuild(self.page.as_ref().page_id(), &image.as_image());
         Ok(())
+    }
+
+    /// Drops the last row, whose key is `key`, and writes the fence into the heap; no other row moves.
+    /// False if there is no stretch for the fence: then nothing is done.
+    fn cut_last(&mut self, key: &[u8], foster: PageId) -> bool {
+        let node = self.node();
+        let (mut shape, mut fences) = (node.shape, node.fences);
+        let slot = node.count() - 1;
+        let record = node.slot(slot).record_at() / WORD;
+        let freed = node.stored_words(slot) as u16;
+        if record == shape.heap_start as usize {
+            shape.heap_start += freed;
+        } else {
+            shape.garbage += freed;
+        }
+        shape.garbage += words(fences.upper as usize) as u16;
+        shape.count -= 1;
+        shape.unbounded = false;
+        let fence = words(key.len());
+        if (shape.heap_start as usize) < SLOT_WORD + slot + fence {
+            return false;
+        }
+        shape.heap_start -= fence as u16;
+        fences.upper = key.len() as u16;
+        fences.upper_at = shape.heap_start;
+        self.page.copy_in(shape.heap_start as usize * WORD, key);
+        self.page.set_word(SHAPE_WORD, shape.to_word());
+        self.page.set_word(FENCE_WORD, fences.to_word());
+        self.page.set_word(FOSTER_WORD, foster.get());
+        self.follow_fences();
+        true
+    }
+
+    /// Moves the heads behind what the fences share by now, if keys go on behind the heads.
+    fn follow_fences(&mut self) {
+        let node = self.node();
+        let (low, upper) = (node.low(), node.upper());
+        let shared = prefix_len(&low, upper.as_deref());
+        let heads = node.heads();
+        let reach = heads.start() + size_of::<u32>();
+        if shared > heads.start() && upper.is_some_and(|upper| upper.len() > reach) {
+            self.set_heads(shared as u16);
+        }
+    }
+
+    /// Writes the heads of all slots anew, behind `shared` bytes and what more the stored keys share.
+    fn set_heads(&mut self, shared: u16) {
+        let node = self.node();
+        let (first, count) = (node.first_stored(), node.count());
+        let skip = (shared - node.fences.prefix) as usize;
+        let word = |index| node.suffix_word(node.slot(index), skip);
+        let heads = match count - first {
+            0 => Heads::spanning(shared, 0, u64::MAX),
+            _ => Heads::spanning(shared, word(first), word(count - 1)),
+        };
+        self.page.set_word(HEADS_WORD, heads.to_word());
+        for index in first..count {
+            let node = self.node();
+            let slot = node.slot(index);
+            let head = heads.head(node.suffix_word(slot, skip));
+            self.page
+                .set_word(SLOT_WORD + index, slot.with_head(head).0);
+        }
     }
 
     /// Sets the foster child; the upper fence stays.
@@ -157,8 +223,11 @@ impl<'m, 'p> NodeMut<'m, 'p> {
 
     /// Writes a node with the content of `image`, which is sound and fits.
     fn rebuild(&mut self, id: PageId, image: &NodeImage<'_>) {
-        let fences = image.fence_lens();
+        let mut fences = image.fence_lens();
         let page = &mut *self.page;
+        let low_at = page.len() - padded(image.low.len());
+        let upper_at = page.len() - fences.bytes();
+        fences.upper_at = (upper_at / WORD) as u16;
         page.set_u8(header::FORMAT, page::FORMAT_VERSION);
         page.set_u8(header::TYPE, PageType::Node as u8);
         page.set_u16(header::TYPE + 1, 0);
@@ -167,12 +236,6 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         page.set_u32(header::STORE + 4, 0);
         page.set_word(FOSTER_WORD, image.foster.get());
         page.set_word(FENCE_WORD, fences.to_word());
-        page.set_word(SPARE_WORD, 0);
-
-        let (low_at, upper_at) = {
-            let node = NodeRef::new(page.as_ref());
-            (node.low_at(), node.upper_at())
-        };
         page.copy_in(low_at, image.low);
         page.copy_in(upper_at, image.upper.unwrap_or_default());
 
@@ -187,7 +250,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
             } else {
                 stored.len() as u16
             };
-            let slot = Slot::new(heap / WORD, len, head_of(entry.suffix));
+            let slot = Slot::new(heap / WORD, len, 0);
             page.set_word(SLOT_WORD + index, slot.0);
             put_record(page, slot, entry.flags, stored, entry.value);
         }
@@ -199,6 +262,7 @@ impl<'m, 'p> NodeMut<'m, 'p> {
             garbage: 0,
         };
         page.set_word(SHAPE_WORD, shape.to_word());
+        self.set_heads(prefix_len(image.low, image.upper) as u16);
     }
 
     /// Writes a row for which slot and record have room between slots and heap.
@@ -213,6 +277,9 @@ impl<'m, 'p> NodeMut<'m, 'p> {
                 .compare(node.low_at(), node.fences.low as usize, key)
                 .is_eq();
         let stored = if is_low { &[] } else { suffix };
+        let heads = node.heads();
+        let word = first_word(key, heads.shared as usize);
+        let is_first = node.first_stored() == node.count();
         let heap = shape.heap_start as usize * WORD - record_bytes(stored.len(), value.len());
         let count = shape.count as usize;
         assert!(
@@ -228,12 +295,15 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         } else {
             stored.len() as u16
         };
-        let slot = Slot::new(heap / WORD, len, head_of(suffix));
+        let slot = Slot::new(heap / WORD, len, if is_low { 0 } else { heads.head(word) });
         self.page.set_word(SLOT_WORD + position, slot.0);
         put_record(self.page, slot, flags, stored, value);
         shape.count += 1;
         shape.heap_start = (heap / WORD) as u16;
         self.page.set_word(SHAPE_WORD, shape.to_word());
+        if !is_low && (is_first || heads.compare(word).is_ne()) {
+            self.set_heads(heads.shared);
+        }
     }
 }
 
