@@ -1,6 +1,6 @@
 //! What the pool's steps cost: hits, misses, sweeps, in each configuration, beside the bare memory.
 //!
-//! Run by `cargo run --release -p longshore-pool --example measure -- [hits|misses|waits]`. All figures
+//! Run by `cargo run --release -p longshore-pool --example measure -- [making|hits|misses|waits]`. All figures
 //! are medians of interleaved rounds of one run; the ratios are what they are for.
 
 use longshore_base::page::{header, seal};
@@ -351,12 +351,37 @@ fn waits() {
     }
 }
 
+fn making() {
+    let file = file_of(1);
+    let small = PoolOptions {
+        page_size: PageSize::MIN,
+        ..PoolOptions::with_bytes(64 * PageSize::MIN.bytes())
+    };
+    let make = |options: &PoolOptions| {
+        drop(black_box(pool_over(&file, options.clone(), Duration::ZERO)));
+    };
+    let large = PoolOptions::with_bytes(16 << 30);
+    let cases: Vec<(String, Box<dyn FnMut() -> f64>)> = vec![
+        (
+            "make and drop a pool of 64 x 4 KiB".into(),
+            Box::new(|| nanoseconds(500, |_| make(&small))),
+        ),
+        (
+            "make and drop a pool of 16 GiB".into(),
+            Box::new(|| nanoseconds(50, |_| make(&large))),
+        ),
+    ];
+    interleave("making: ns", cases);
+}
+
 fn main() {
     match std::env::args().nth(1).as_deref() {
+        Some("making") => making(),
         Some("hits") => hits(),
         Some("misses") => misses(),
         Some("waits") => waits(),
         _ => {
+            making();
             hits();
             misses();
             waits();

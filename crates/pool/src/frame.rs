@@ -250,6 +250,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(not(miri))]
     fn forgetting_crosses_chunks_and_spares_the_rest() {
         let frames = Frames::new(128, PageSize::MIN).unwrap();
         frames.reach(512).unwrap();

@@ -68,7 +68,9 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let mine: Vec<u32> = (0..6400).flat_map(|_| hand.advance(frames)).collect();
+                    let laps = if cfg!(miri) { 1 } else { 100 };
+                    let mine: Vec<u32> =
+                        (0..laps * 64).flat_map(|_| hand.advance(frames)).collect();
                     let mut visits = visits.lock().unwrap();
                     mine.iter()
                         .for_each(|frame| *visits.entry(*frame).or_insert(0) += 1);
@@ -77,7 +79,8 @@ mod tests {
         });
         let visits = visits.into_inner().unwrap();
         assert_eq!(visits.len(), 512);
-        assert!(visits.values().all(|count| *count == 400));
+        let most = *visits.values().max().unwrap();
+        assert!(visits.values().all(|count| *count == most));
     }
 
     #[test]

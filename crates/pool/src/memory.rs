@@ -9,7 +9,7 @@
 //!
 //! # Invariants
 //! M1. Items are of a type for which every bit pattern, zeros included, is a value, which holds no
-//!     pointer, needs no drop, and may be shared between threads ([`Zeroed`]).
+//!     pointer, needs no drop, and may be shared between threads (`Zeroed`).
 //!
 //! # Failure
 //! A mapping that the system refuses is an error; nothing is left behind.
@@ -44,8 +44,8 @@ mod mapped {
     use std::ptr::NonNull;
     use std::sync::atomic::{AtomicU32, AtomicU64};
 
-    /// Slices below this size come from the heap.
-    const HEAP_BYTES_MAX: usize = 512 << 10;
+    /// Slices below this size come from the heap; all of them under Miri, which knows no such mappings.
+    const HEAP_BYTES_MAX: usize = if cfg!(miri) { 1 << 40 } else { 512 << 10 };
     /// Mappings from this size on ask for huge pages.
     const HUGE_BYTES_MIN: usize = 4 << 20;
 

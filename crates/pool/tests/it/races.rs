@@ -38,6 +38,15 @@ impl Gate {
     }
 }
 
+/// Opens a gate wide when a test is done, or fails, so that nobody is left before it.
+struct OpenOnDrop<'a>(&'a Gate);
+
+impl Drop for OpenOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.open_to(usize::MAX);
+    }
+}
+
 fn wait_until(what: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !what() {
@@ -61,6 +70,7 @@ fn one_reads_and_the_others_wait() {
         Ok(())
     });
     std::thread::scope(|scope| {
+        let _wide = OpenOnDrop(&gate);
         let readers: Vec<_> = (0..6).map(|_| scope.spawn(|| bed.get(5))).collect();
         wait_until(|| bed.pool.stats().load_waits >= before.load_waits + 5);
         gate.open_to(1);
@@ -127,6 +137,7 @@ fn slow_reader_cannot_publish_what_has_changed_since() {
         Ok(())
     });
     std::thread::scope(|scope| {
+        let _wide = OpenOnDrop(&gate);
         let a = scope.spawn(|| bed.get(5));
         wait_until(|| reads.load(SeqCst) == 1);
         bed.set(5, 2);
@@ -159,6 +170,7 @@ fn slow_reader_that_saw_a_torn_page_reports_no_damage() {
         Ok(())
     });
     std::thread::scope(|scope| {
+        let _wide = OpenOnDrop(&gate);
         let slow = scope.spawn(|| bed.get(5));
         wait_until(|| reads.load(SeqCst) == 1);
         bed.set(5, 2);
@@ -184,6 +196,7 @@ fn waiters_try_for_themselves_when_the_reader_fails() {
         Ok(())
     });
     std::thread::scope(|scope| {
+        let _wide = OpenOnDrop(&gate);
         let first = scope.spawn(|| bed.pool.read(P).map(drop));
         wait_until(|| reads.load(SeqCst) == 1);
         let second = scope.spawn(|| bed.get(5));
