@@ -60,6 +60,7 @@ mod open;
 mod options;
 mod range;
 mod recovery;
+mod redo;
 mod retry;
 mod shared;
 mod stats;

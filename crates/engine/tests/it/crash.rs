@@ -290,3 +290,43 @@ fn much_log_is_redone_by_several_threads() {
     assert_eq!(rows(&db, &db.table("t").unwrap()).len(), 30_002);
     assert_sound(&db);
 }
+
+/// Less than several threads are worth, but more than one batch: the changes of a page are spread over
+/// batches, and pages that became others' meanwhile have their last reset in a later one.
+#[test]
+fn log_of_many_batches_is_redone_in_order() {
+    let disk = Arc::new(sim(1));
+    let options = || small().log_bytes_max(8 << 20).durability(Durability::Os);
+    let db = open_with(&disk, 1, options()).unwrap();
+    let table = db.create_table("t").unwrap();
+    for round in 0..20u32 {
+        let scratch = db.create_table("scratch").unwrap();
+        for block in 0..5u32 {
+            db.update(|tx| {
+                (0..20u32).try_for_each(|n| {
+                    let key = (block * 20 + n).to_be_bytes();
+                    tx.put(&scratch, key, [0; 100])?;
+                    tx.put(&table, key, [round as u8; 200])
+                })
+            })
+            .unwrap();
+        }
+        db.drop_table("scratch").unwrap();
+        while db.maintain().unwrap().freed > 0 {}
+    }
+    let tx = db.begin().unwrap();
+    tx.put(&table, "last", "v").unwrap();
+    tx.commit_with(Durability::Sync).unwrap().wait().unwrap();
+    // A batch is an eighth of the pool.
+    let bytes = db.stats().recovery_bytes;
+    assert!(bytes > 4 * (512 << 10) / 8, "{bytes}");
+    drop((db, table));
+    let db = open_with(&crash(&disk, 1), 2, options()).unwrap();
+    let found = rows(&db, &db.table("t").unwrap());
+    assert_eq!(found.len(), 101);
+    let numbers = found.iter().filter(|(key, _)| key.len() == 4);
+    for (key, value) in numbers.filter(|(key, _)| key != b"last") {
+        assert_eq!(value, &[19; 200], "{key:?}");
+    }
+    assert_sound(&db);
+}
