@@ -132,11 +132,7 @@ impl Store for Longshore {
     }
 
     fn read(&self, row: u64, value: &mut Vec<u8>) -> Outcome<bool> {
-        let Some(found) = self.db.get(&self.shared, key(row))? else {
-            return Ok(false);
-        };
-        *value = found;
-        Ok(true)
+        Ok(self.db.get_into(&self.shared, key(row), value)?)
     }
 
     fn update(&self, row: u64, stamp: u64) -> Outcome<u64> {

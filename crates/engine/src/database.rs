@@ -293,16 +293,46 @@ impl Database {
     /// [`Error::TableDropped`], and the failures of disk and memory.
     #[inline]
     pub fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let mut value = Vec::new();
+        Ok(self.get_into(table, key, &mut value)?.then_some(value))
+    }
+
+    /// Replaces the content of `value` by that of `key`; false, with nothing in `value`, when there is
+    /// no such row. Like [`Database::get`], but allocates only when `value` has to grow.
+    ///
+    /// # Errors
+    /// Those of [`Database::get`]. What is in `value` then means nothing.
+    ///
+    /// ```
+    /// use longshore::Database;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let depths = db.create_table("depths")?;
+    /// # db.update(|tx| tx.put(&depths, "quay", [7]))?;
+    /// let mut value = Vec::new();
+    /// assert!(db.get_into(&depths, "quay", &mut value)?);
+    /// assert_eq!(value, [7]);
+    /// assert!(!db.get_into(&depths, "anchorage", &mut value)?);
+    /// assert!(value.is_empty());
+    /// # Ok(()) }
+    /// ```
+    #[inline]
+    pub fn get_into(
+        &self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
         let engine = &*self.engine;
         engine.condition.check()?;
         let state = &*table.state;
         state.check_owner(engine.instance)?;
         loop {
             let epoch = state.epoch()?;
-            let value = engine.manager.get(state.tree(), key.as_ref());
+            let found = engine.manager.get_into(state.tree(), key.as_ref(), value);
             // A table dropped or reloaded meanwhile may have led us anywhere.
             if state.gate.is_still(epoch) {
-                return value.map_err(|error| engine.noted(Error::from_txn(error, state)));
+                return found.map_err(|error| engine.noted(Error::from_txn(error, state)));
             }
         }
     }

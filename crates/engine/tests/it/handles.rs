@@ -168,3 +168,41 @@ fn nothing_is_changed_after_closing() {
         assert_sound(&db);
     }
 }
+
+#[test]
+fn reading_into_a_buffer_replaces_what_it_held() {
+    let db = in_memory();
+    let table = db.create_table("t").unwrap();
+    let large = vec![7; 100_000];
+    db.update(|tx| {
+        tx.put(&table, "short", "v")?;
+        tx.put(&table, "gone", "v")?;
+        tx.put(&table, "large", &large)
+    })
+    .unwrap();
+    db.update(|tx| tx.delete(&table, "gone")).unwrap();
+    let mut value = b"left from before".to_vec();
+    for (key, expected) in [
+        ("short", Some(&b"v"[..])),
+        ("absent", None),
+        ("large", Some(&large)),
+        ("gone", None),
+    ] {
+        let found = db.get_into(&table, key, &mut value).unwrap();
+        assert_eq!(found, expected.is_some(), "{key}");
+        assert_eq!(value, expected.unwrap_or_default(), "{key}");
+    }
+    // While a row is being changed, reading waits for it in a transaction: the other way through.
+    let tx = db.begin().unwrap();
+    tx.put(&table, "absent", "v").unwrap();
+    let reader = std::thread::spawn({
+        let (db, table) = (db.clone(), table.clone());
+        move || {
+            let mut value = b"left from before".to_vec();
+            (db.get_into(&table, "absent", &mut value).unwrap(), value)
+        }
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    tx.rollback().unwrap();
+    assert_eq!(reader.join().unwrap(), (false, Vec::new()));
+}

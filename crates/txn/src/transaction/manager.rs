@@ -128,7 +128,8 @@ impl TransactionManager {
         Ok(self.get_into(tree, key, &mut value)?.then_some(value))
     }
 
-    /// Replaces the content of `out` by the committed value of `key`; false when there is none.
+    /// Replaces the content of `out` by the committed value of `key`; false, and nothing in `out`, when
+    /// there is none.
     ///
     /// A transaction of this one read, without its cost: no lock, no store to shared memory. The leaf
     /// is read at one version; before that is checked, the lock table shows that nobody has the key
@@ -255,7 +256,10 @@ impl Core {
             let leaf = tree.read_leaf_patiently(&self.access, key, &mut patience)?;
             let found = match leaf.find(key) {
                 Slot::Present(slot) => Some(leaf.value_into(slot, out)),
-                Slot::Ghost(_) | Slot::Absent(_) => None,
+                Slot::Ghost(_) | Slot::Absent(_) => {
+                    out.clear();
+                    None
+                }
             };
             // The look at the lock lies between two sightings of the same version of the leaf.
             let unlocked = self.locks.unlocked_for_read(name);

@@ -61,7 +61,10 @@ impl Work {
     ) -> Result<bool> {
         self.lock(core, LockName::of_key(tree.store, key), Mode::READ)?;
         match tree.get(&core.access, key, out)? {
-            None => Ok(false),
+            None => {
+                out.clear();
+                Ok(false)
+            }
             Some(ValueKind::Inline) => Ok(true),
             Some(ValueKind::Overflow) => {
                 let stub = std::mem::take(out);
