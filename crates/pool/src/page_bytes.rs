@@ -27,6 +27,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes in a word.
 const WORD: usize = 8;
+/// Words in a cache line.
+const LINE_WORDS: usize = 8;
 
 /// A page to read from. Reads out of range yield zero, and never panic.
 ///
@@ -63,12 +65,17 @@ impl<'a> PageRef<'a> {
         }
     }
 
-    /// Has the processor fetch the cache line of word `index`, if the page has it, while the caller goes
-    /// on.
+    /// Has the processor fetch so many cache lines from word `index` on, if the page has them all, while
+    /// the caller goes on.
     #[inline]
-    pub fn prefetch(self, index: usize) {
-        if let Some(word) = self.words.get(index) {
-            prefetch(word);
+    pub fn prefetch<const LINES: usize>(self, index: usize) {
+        let (lines, _) = self
+            .words
+            .get(index..)
+            .unwrap_or_default()
+            .as_chunks::<LINE_WORDS>();
+        if let Some(lines) = lines.first_chunk::<LINES>() {
+            lines.iter().for_each(|line| prefetch(&line[0]));
         }
     }
 
@@ -109,31 +116,38 @@ impl<'a> PageRef<'a> {
     }
 
     /// Copies the bytes from `at` on into `out`; what lies beyond the page reads as zero.
+    #[inline]
     pub fn copy_out(self, at: usize, out: &mut [u8]) {
+        let words = self.words.get(at / WORD..).unwrap_or_default();
         let (pieces, tail) = out.as_chunks_mut::<WORD>();
-        let mut bytes = self.stream(at);
-        for piece in pieces {
-            *piece = bytes.next().to_le_bytes();
+        let done = pieces.len() * WORD;
+        let shift = (at % WORD * 8) as u32;
+        // Relaxed, throughout: see the header, "Ordering".
+        if words.len() <= pieces.len() {
+            self.copy_end(at, pieces);
+        } else if shift == 0 {
+            for (piece, word) in pieces.iter_mut().zip(words) {
+                *piece = word.load(Relaxed).to_le_bytes();
+            }
+        } else {
+            let mut low = words[0].load(Relaxed) >> shift;
+            for (piece, word) in pieces.iter_mut().zip(&words[1..]) {
+                let word = word.load(Relaxed);
+                *piece = (low | word << (u64::BITS - shift)).to_le_bytes();
+                low = word >> shift;
+            }
         }
         if !tail.is_empty() {
-            let last = bytes.next().to_le_bytes();
+            let last = self.u64(at.saturating_add(done)).to_le_bytes();
             tail.copy_from_slice(&last[..tail.len()]);
         }
     }
 
-    /// The bytes from `at` on, eight by eight; zeros beyond the page.
-    #[inline]
-    fn stream(self, at: usize) -> Stream<'a> {
-        let mut words = self.words.get(at / WORD..).unwrap_or_default().iter();
-        let shift = (at % WORD * 8) as u32;
-        let carried = match words.next() {
-            Some(word) => word.load(Relaxed) >> shift,
-            None => 0,
-        };
-        Stream {
-            words,
-            shift,
-            carried,
+    /// [`copy_out`](Self::copy_out) where the page ends.
+    #[cold]
+    fn copy_end(self, at: usize, pieces: &mut [[u8; WORD]]) {
+        for (index, piece) in pieces.iter_mut().enumerate() {
+            *piece = self.u64(at.saturating_add(index * WORD)).to_le_bytes();
         }
     }
 
@@ -141,15 +155,9 @@ impl<'a> PageRef<'a> {
     /// garbage costs at most a page.
     pub fn append_to(self, at: usize, len: usize, out: &mut Vec<u8>) {
         let len = len.min(self.len().saturating_sub(at));
-        out.reserve(len);
-        let mut bytes = self.stream(at);
-        for _ in 0..len / WORD {
-            out.extend_from_slice(&bytes.next().to_le_bytes());
-        }
-        let tail = len % WORD;
-        if tail > 0 {
-            out.extend_from_slice(&bytes.next().to_le_bytes()[..tail]);
-        }
+        let start = out.len();
+        out.resize(start + len, 0);
+        self.copy_out(at, &mut out[start..]);
     }
 
     /// Compares `len` bytes from `at` on with `other`, as byte strings are ordered.
@@ -204,30 +212,6 @@ impl<'a> PageRef<'a> {
     #[inline]
     pub fn store(self) -> StoreId {
         StoreId::new(self.u32(header::STORE))
-    }
-}
-
-/// Bytes of a page in pieces of eight: each word is loaded once, wherever the pieces start in it.
-struct Stream<'a> {
-    words: std::slice::Iter<'a, AtomicU64>,
-    /// Bits of a word that belong to the piece before.
-    shift: u32,
-    /// What the last word loaded has for the next piece.
-    carried: u64,
-}
-
-impl Stream<'_> {
-    /// The next eight bytes.
-    #[inline]
-    fn next(&mut self) -> u64 {
-        // Relaxed: see the header, "Ordering".
-        let word = self.words.next().map_or(0, |word| word.load(Relaxed));
-        if self.shift == 0 {
-            return std::mem::replace(&mut self.carried, word);
-        }
-        let piece = self.carried | word << (u64::BITS - self.shift);
-        self.carried = word >> self.shift;
-        piece
     }
 }
 
@@ -309,35 +293,49 @@ impl<'a> PageMut<'a> {
     }
 
     /// Copies `bytes` to the place that starts at `at`.
+    #[inline]
     #[track_caller]
     pub fn copy_in(&mut self, at: usize, bytes: &[u8]) {
         self.check_range(at, bytes.len());
-        let head = (WORD - at % WORD) % WORD;
-        let head = head.min(bytes.len());
-        let (first, rest) = bytes.split_at(head);
-        self.set_few(at, first);
-        let (pieces, tail) = rest.as_chunks::<WORD>();
+        let head = (at.next_multiple_of(WORD) - at).min(bytes.len());
+        if head > 0 {
+            self.set_few(at, &bytes[..head]);
+        }
         let first = (at + head) / WORD;
-        for (word, piece) in self.words[first..].iter().zip(pieces) {
+        let (pieces, tail) = bytes[head..].as_chunks::<WORD>();
+        let words = &self.words[first..first + pieces.len()];
+        for (word, piece) in words.iter().zip(pieces) {
+            // Relaxed: see the header, "Ordering".
             word.store(u64::from_le_bytes(*piece), Relaxed);
         }
-        self.set_few((first + pieces.len()) * WORD, tail);
+        if !tail.is_empty() {
+            self.set_few((first + pieces.len()) * WORD, tail);
+        }
     }
 
     /// Copies fewer than eight bytes that lie in one word.
     #[track_caller]
     fn set_few(&mut self, at: usize, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
+        let mut value = 0;
+        let mut rest = bytes;
+        if let Some((four, others)) = rest.split_first_chunk::<4>() {
+            value = u64::from(u32::from_le_bytes(*four));
+            rest = others;
         }
-        let mut value = [0; WORD];
-        value[..bytes.len()].copy_from_slice(bytes);
-        self.set_bits(at, bytes.len(), u64::from_le_bytes(value));
+        let shift = 8 * (bytes.len() - rest.len());
+        for (index, byte) in rest.iter().enumerate() {
+            value |= u64::from(*byte) << (shift + 8 * index);
+        }
+        self.set_bits(at, bytes.len(), value);
     }
 
     /// Copies `len` bytes from `from` to `to`; the ranges may overlap.
+    #[inline]
     #[track_caller]
     pub fn copy_within(&mut self, from: usize, len: usize, to: usize) {
+        if len == 0 {
+            return;
+        }
         self.check_range(from, len);
         self.check_range(to, len);
         if (from | to | len).is_multiple_of(WORD) {

@@ -17,8 +17,6 @@ pub struct NodeRef<'a> {
     count: usize,
 }
 
-/// Words in a cache line.
-const LINE_WORDS: usize = 8;
 /// Cache lines of slots that are fetched ahead: enough for 80 rows.
 const PREFETCH_LINES: usize = 10;
 
@@ -129,9 +127,7 @@ impl<'a> NodeRef<'a> {
     /// Has the processor fetch the first slots, which a search will look at in no foreseeable order.
     #[inline]
     pub fn prefetch_slots(page: PageRef<'_>) {
-        for line in 0..PREFETCH_LINES {
-            page.prefetch(SLOT_WORD + line * LINE_WORDS);
-        }
+        page.prefetch::<PREFETCH_LINES>(SLOT_WORD);
     }
 
     /// Replaces the content of `out` by the low fence.

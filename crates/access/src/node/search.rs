@@ -135,12 +135,8 @@ impl NodeRef<'_> {
         let word = self.page.u64(slot.record_at() + RECORD_HEADER + skip);
         // Past the suffix stands the value: cut it off.
         let len = slot.stored_len().saturating_sub(skip);
-        let cut = 8 * WORD.saturating_sub(len) as u32;
-        word.swap_bytes()
-            .checked_shr(cut)
-            .unwrap_or(0)
-            .checked_shl(cut)
-            .unwrap_or(0)
+        let beyond = u64::MAX.checked_shr(8 * len as u32).unwrap_or(0);
+        word.swap_bytes() & !beyond
     }
 
     /// Compares the key in `slot`, which is not the low fence's, with the one looked for.

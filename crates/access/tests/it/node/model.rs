@@ -439,3 +439,51 @@ fn sorted_inserts_split_at_the_end_where_they_arrive() {
         assert!(trio.pages - 7 < 2000 / 60, "{} pages", trio.pages - 7);
     }
 }
+
+/// An ascending run in front of other rows leaves full pages behind too, and the rows behind it in peace.
+#[test]
+fn ascending_run_in_the_middle_fills_its_pages() {
+    let size = PageSize::DEFAULT;
+    let mut trio = Trio::new(size, b"", None);
+    for n in 0..30u64 {
+        trio.insert(&(1 << 40 | n).to_be_bytes(), 100);
+    }
+    let mut used_before = Vec::new();
+    for n in 0..2000u64 {
+        let before = trio.original.node().used_bytes();
+        let pages = trio.pages;
+        trio.insert(&n.to_be_bytes(), 100);
+        trio.check();
+        if trio.pages != pages {
+            used_before.push(before);
+        }
+    }
+    assert!(
+        used_before.iter().all(|used| *used > size.bytes() * 9 / 10),
+        "{used_before:?}"
+    );
+    assert!(trio.pages - 7 <= 2000 / 60, "{} pages", trio.pages - 7);
+}
+
+/// A split behind the last row moves no other; prefix and room stay those of the node as it was.
+#[test]
+fn last_row_leaves_without_a_rebuild() {
+    let size = PageSize::DEFAULT;
+    let mut trio = Trio::new(size, b"", None);
+    for n in 0..40u64 {
+        trio.insert(&n.to_be_bytes(), 100);
+    }
+    let key = 39u64.to_be_bytes();
+    let (free, row) = {
+        let node = trio.original.node();
+        (node.free_bytes(), node.row_bytes(key.len(), 100))
+    };
+    trio.split(&key, Half::Left);
+    trio.check();
+    let node = trio.original.node();
+    assert_eq!(node.prefix_len(), 0);
+    assert_eq!(node.upper().as_deref(), Some(&key[..]));
+    assert_eq!(node.free_bytes(), free + row - key.len());
+    let probes: Vec<_> = (0..39u64).map(|n| n.to_be_bytes().to_vec()).collect();
+    trio.check_find(&probes);
+}
