@@ -291,8 +291,8 @@ fn much_log_is_redone_by_several_threads() {
     assert_sound(&db);
 }
 
-/// Less than several threads are worth, but more than one batch: the changes of a page are spread over
-/// batches, and pages that became others' meanwhile have their last reset in a later one.
+/// Less than several threads are worth, but more than one batch. The cleaner has written pages meanwhile,
+/// and pages of dropped tables have become others'.
 #[test]
 fn log_of_many_batches_is_redone_in_order() {
     let disk = Arc::new(sim(1));
