@@ -10,6 +10,12 @@
 //!
 //! The syncer syncs every segment written since the last sync, up to what was written when it began.
 //!
+//! Whoever waits for a sync gets both roles, one after the other, and only when no sync is on its way:
+//! until then records gather in the ring, and one write takes them all (`group.rs`). Before that write
+//! it yields the processor once. Those woken by the last sync, if they wait for a processor, append
+//! first and come along; otherwise they would miss every other sync, and groups be half as large. With
+//! processors to spare it costs a system call.
+//!
 //! A group that is going to be synced ends with a sync marker: a record that names the position durable
 //! so far. It lets a later open tell damage from a torn end (`recover.rs`). It is left out when there is no
 //! room for it at once: the writer must not wait for itself.
@@ -18,7 +24,7 @@
 //! A failed write or sync fails the group for ever (G4): what is lost was never acknowledged.
 
 use crate::LogError;
-use crate::group::{Goal, Group, Role, Turn};
+use crate::group::{Goal, Group, Role, RoleGuard, Turn};
 use crate::record::{Draft, KIND_SYNC_MARKER};
 use crate::ring::{Ring, Taker};
 use crate::space::Space;
@@ -102,7 +108,7 @@ impl Flusher {
             let mine = || Waking::Thread(parker.get_or_insert_default().clone());
             match self.group.enter(goal, mine) {
                 Turn::Reached => return self.outcome(goal),
-                Turn::Lead(role) => self.lead(role.role(), goal)?,
+                Turn::Lead(role) => self.lead(role, goal)?,
                 Turn::Wait => {
                     self.counters.role_taken.add(1);
                     parker.iter().for_each(|parker| parker.park());
@@ -120,7 +126,7 @@ impl Flusher {
             match self.group.enter(goal, || Waking::Task(cx.waker().clone())) {
                 Turn::Reached => return Poll::Ready(self.outcome(goal)),
                 Turn::Lead(role) => {
-                    if let Err(error) = self.lead(role.role(), goal) {
+                    if let Err(error) = self.lead(role, goal) {
                         return Poll::Ready(Err(error));
                     }
                 }
@@ -137,10 +143,18 @@ impl Flusher {
         }
     }
 
-    fn lead(&self, role: Role, goal: Goal) -> Result<(), LogError> {
-        match role {
-            Role::Writer => self.write(goal),
-            Role::Syncer => self.sync(),
+    fn lead(&self, mut role: RoleGuard<'_>, goal: Goal) -> Result<(), LogError> {
+        if role.role() == Role::Both {
+            // Those whom the last sync woke may be about to append: see the header.
+            thread::yield_now();
+        }
+        if role.role() != Role::Syncer {
+            self.write(goal)?;
+            role.end_writing();
+        }
+        match role.role() {
+            Role::Writer => Ok(()),
+            Role::Syncer | Role::Both => self.sync(role),
         }
     }
 
@@ -244,7 +258,7 @@ impl Flusher {
     }
 
     /// As the syncer: makes safe whatever is written by now.
-    fn sync(&self) -> Result<(), LogError> {
+    fn sync(&self, role: RoleGuard<'_>) -> Result<(), LogError> {
         let from = self.group.synced();
         let to = self.group.written();
         let start = self.env.now();
@@ -259,7 +273,7 @@ impl Flusher {
         self.counters.sync_us.fetch_add(took, Ordering::Relaxed);
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.group.check()?;
-        self.group.raise(Goal::Synced(to));
+        role.end_syncing(to);
         Ok(())
     }
 

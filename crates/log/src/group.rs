@@ -6,26 +6,41 @@
 //! | answer | meaning |
 //! |---|---|
 //! | `Reached` | the goal is reached, or the log has failed (ask [`Group::check`]) |
-//! | `Write` | the caller is now the writer: takes records from the ring and writes them, then leaves |
-//! | `Sync` | the caller is now the syncer: syncs what is written, then leaves |
-//! | `Wait` | somebody else has the role; the caller is registered and will be woken |
+//! | `Lead(Writer)` | the caller takes records from the ring and writes them, then leaves |
+//! | `Lead(Syncer)` | the caller syncs what is written, then leaves |
+//! | `Lead(Both)` | the caller writes, leaves the writer's role ([`RoleGuard::end_writing`]), syncs, leaves |
+//! | `Wait` | the role is held; the caller is registered and will be woken |
 //!
-//! The two roles are apart, so the ring drains while a sync is on its way, and a group forms behind
-//! every sync. No thread of the log's own is needed: the first to arrive serves all who are there.
+//! What a goal may get, by the roles that are free (`role_for`):
+//!
+//! | goal | both free | writer's free | syncer's free |
+//! |---|---|---|---|
+//! | released, written | Writer | Writer | wait |
+//! | synced, not written yet | Both | wait | wait |
+//! | synced, written | Syncer | wait | Syncer |
+//!
+//! So while a sync is on its way, records that are to be synced only gather in the ring; the next leader
+//! writes all of them by one write and syncs them by one sync, and each of their owners slept once. The
+//! roles are apart all the same: an appender that lacks room, or a flusher thread told that the ring
+//! fills, writes beside the sync. No thread of the log's own is needed.
 //!
 //! ```text
-//!   role free --enter: Write/Sync--> held --leave--> free, and for each waiter:
-//!                                      goal reached      -> woken
-//!                                      needs a free role -> the first *thread* of them is elected: woken
+//!   role free --enter: Lead--> held --leave--> free; then, in this order:
+//!                                 a waiter that may have a free role -> the first *thread* is elected: woken
+//!                                 waiters whose goal is reached      -> woken
 //! ```
+//!
+//! The elected is woken first, so that the next sync begins before the last one's owners have been told.
+//! Whoever enters earlier than the elected takes the role from it, and serves it too.
 //!
 //! A thread that is woken always enters again, so electing one is enough. A task may have been
 //! dropped; if only tasks need a role, the flusher thread is told, or without one all of them are woken.
 //!
 //! # Invariants
 //! G1. At most one writer and one syncer.
-//! G2. While a role is free, nobody who needs it is asleep without an elected one being awake: every
-//! leave settles all waiters, and whoever enters a free role takes it.
+//! G2. While a role is free, nobody who may have it is asleep without an elected one being awake: every
+//! leave settles all waiters, and whoever enters takes what it may have. An elected one that finds its
+//! goal reached was overtaken by a leader, whose leave settles again.
 //! G3. `released`, `written` and `synced` never fall; each is raised by the holder of the role only
 //! (`written`, `released`: the writer; `synced`: the syncer), before it leaves.
 //! G4. Failed once, failed for ever: `cause` is set once, and all waiters are woken.
@@ -73,6 +88,8 @@ pub enum Role {
     Writer,
     /// Syncs what has been written.
     Syncer,
+    /// Writes what is to be synced, then syncs it.
+    Both,
 }
 
 /// What the one who entered is to do.
@@ -200,14 +217,11 @@ impl Group {
             return Turn::Reached;
         }
         // Once more under the mutex: a role left in between has raised its position before.
-        let role = match self.need(goal) {
-            Need::Nothing => return Turn::Reached,
-            Need::Write => Role::Writer,
-            Need::Sync => Role::Syncer,
-        };
-        let held = state.held(role);
-        if !*held {
-            *held = true;
+        if self.is_reached(goal) {
+            return Turn::Reached;
+        }
+        if let Some(role) = self.role_for(&state, goal) {
+            state.hold(role, true);
             return Turn::Lead(RoleGuard { group: self, role });
         }
         state.register(Waiter {
@@ -238,25 +252,29 @@ impl Group {
 
     /// Raises a position, as the holder of its role, and wakes who waited for just that.
     pub fn raise(&self, goal: Goal) {
-        // Release: pairs with Acquire in `written` and `synced`.
-        match goal {
-            Goal::Released(to) => self.progress.released.store(to, Ordering::Release),
-            Goal::Written(to) => self.progress.written.store(to, Ordering::Release),
-            Goal::Synced(to) => self.progress.synced.store(to, Ordering::Release),
-        }
+        self.store(goal);
         let mut state = self.state.lock();
         let woken = self.take_reached(&mut state);
         drop(state);
         woken.into_iter().for_each(Waking::wake);
     }
 
+    fn store(&self, goal: Goal) {
+        // Release: pairs with Acquire in `written` and `synced`.
+        match goal {
+            Goal::Released(to) => self.progress.released.store(to, Ordering::Release),
+            Goal::Written(to) => self.progress.written.store(to, Ordering::Release),
+            Goal::Synced(to) => self.progress.synced.store(to, Ordering::Release),
+        }
+    }
+
     fn leave(&self, role: Role) {
         let mut state = self.state.lock();
-        *state.held(role) = false;
-        let mut woken = self.take_reached(&mut state);
-        woken.extend(self.elect(&mut state));
+        state.hold(role, false);
+        let reached = self.take_reached(&mut state);
+        let elected = self.elect(&mut state);
         drop(state);
-        woken.into_iter().for_each(Waking::wake);
+        elected.into_iter().chain(reached).for_each(Waking::wake);
     }
 
     fn take_reached(&self, state: &mut State) -> Vec<Waking> {
@@ -266,31 +284,52 @@ impl Group {
         reached.map(|waiter| waiter.wake).collect()
     }
 
-    /// Removes from the waiters, for each free role that some of them need, one who will take it.
+    /// Removes from the waiters, for each role that some of them may have, one who will take it. A
+    /// writer that nobody is going to sync for goes before one that syncs: appenders may hang on it.
     fn elect(&self, state: &mut State) -> Vec<Waking> {
         let mut elected = Vec::new();
-        for (need, role) in [(Need::Write, Role::Writer), (Need::Sync, Role::Syncer)] {
-            let needs_it = |waiter: &Waiter| self.need(waiter.goal) == need;
-            if *state.held(role) || !state.waiters.iter().any(needs_it) {
+        let mut is_writing = false;
+        for role in [Role::Writer, Role::Syncer, Role::Both] {
+            // Who is to have both waits until the writer elected before it leaves.
+            let may = |state: &State, waiter: &Waiter| {
+                self.role_for(state, waiter.goal) == Some(role)
+                    && !(is_writing && role == Role::Both)
+            };
+            if !state.waiters.iter().any(|waiter| may(state, waiter)) {
                 continue;
             }
-            let thread = state
-                .waiters
-                .iter()
-                .position(|waiter| needs_it(waiter) && matches!(waiter.wake, Waking::Thread(_)));
+            is_writing |= role == Role::Writer;
+            let thread = state.waiters.iter().position(|waiter| {
+                self.role_for(state, waiter.goal) == Some(role)
+                    && matches!(waiter.wake, Waking::Thread(_))
+            });
             if let Some(index) = thread {
-                elected.push(state.waiters.swap_remove(index).wake);
+                elected.push(state.waiters.remove(index).wake);
             } else if self.has_flusher() {
                 state.nudged = true;
                 self.work.notify_one();
             } else {
-                let tasks = state
-                    .waiters
-                    .extract_if(.., |waiter| self.need(waiter.goal) == need);
-                elected.extend(tasks.map(|waiter| waiter.wake));
+                let waiters = std::mem::take(&mut state.waiters);
+                let (tasks, others) = waiters
+                    .into_iter()
+                    .partition(|waiter| self.role_for(state, waiter.goal) == Some(role));
+                state.waiters = others;
+                elected.extend(Vec::into_iter(tasks).map(|waiter: Waiter| waiter.wake));
             }
         }
         elected
+    }
+
+    /// What the goal, not reached, may get now: see the table in the header.
+    fn role_for(&self, state: &State, goal: Goal) -> Option<Role> {
+        match (self.need(goal), goal) {
+            (Need::Sync, _) if !state.syncing => Some(Role::Syncer),
+            (Need::Write, Goal::Synced(_)) if !state.syncing && !state.writing => Some(Role::Both),
+            (Need::Write, Goal::Released(_) | Goal::Written(_)) if !state.writing => {
+                Some(Role::Writer)
+            }
+            _ => None,
+        }
     }
 
     #[inline]
@@ -347,10 +386,12 @@ impl Group {
 }
 
 impl State {
-    fn held(&mut self, role: Role) -> &mut bool {
-        match role {
-            Role::Writer => &mut self.writing,
-            Role::Syncer => &mut self.syncing,
+    fn hold(&mut self, role: Role, is_held: bool) {
+        if role != Role::Syncer {
+            self.writing = is_held;
+        }
+        if role != Role::Writer {
+            self.syncing = is_held;
         }
     }
 
@@ -376,6 +417,20 @@ impl RoleGuard<'_> {
     /// Which role it is.
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// Leaves the writer's role and keeps the syncer's, so that others may write beside the sync.
+    pub fn end_writing(&mut self) {
+        if self.role == Role::Both {
+            self.role = Role::Syncer;
+            self.group.leave(Role::Writer);
+        }
+    }
+
+    /// Raises the synced position and leaves in one step, so that the next sync begins at once.
+    pub fn end_syncing(self, to: u64) {
+        // Before the role is left in `drop` (G3).
+        self.group.store(Goal::Synced(to));
     }
 }
 
@@ -441,13 +496,77 @@ mod tests {
     #[test]
     fn syncer_and_writer_work_at_the_same_time() {
         let group = Group::new(64);
-        let writer = lead(&group, Goal::Synced(100));
-        assert_eq!(writer.role(), Role::Writer);
+        let mut leader = lead(&group, Goal::Synced(100));
+        assert_eq!(leader.role(), Role::Both);
         group.raise(Goal::Written(100));
-        drop(writer);
-        let syncer = lead(&group, Goal::Synced(100));
-        assert_eq!(syncer.role(), Role::Syncer);
-        assert_eq!(lead(&group, Goal::Synced(200)).role(), Role::Writer);
+        leader.end_writing();
+        assert_eq!(leader.role(), Role::Syncer);
+        let writer = lead(&group, Goal::Written(200));
+        assert_eq!(writer.role(), Role::Writer);
+        group.raise(Goal::Written(200));
+        leader.end_syncing(100);
+        assert_eq!(lead(&group, Goal::Synced(200)).role(), Role::Syncer);
+    }
+
+    #[test]
+    fn who_is_to_be_synced_gathers_behind_a_sync() {
+        let group = Group::new(64);
+        let mut leader = lead(&group, Goal::Synced(100));
+        group.raise(Goal::Written(100));
+        leader.end_writing();
+        let sleepers: Vec<_> = [100, 200, 300]
+            .into_iter()
+            .map(|to| {
+                let (parker, waking) = thread();
+                let turn = group.enter(Goal::Synced(to), || waking);
+                assert!(matches!(turn, Turn::Wait), "nobody writes for {to} alone");
+                parker
+            })
+            .collect();
+        leader.end_syncing(100);
+        let woken: Vec<_> = sleepers.iter().map(|parker| is_woken(parker)).collect();
+        assert_eq!(woken, [true, true, false], "one reached, one elected");
+        assert_eq!(lead(&group, Goal::Synced(200)).role(), Role::Both);
+    }
+
+    #[test]
+    fn every_goal_finds_one_row_of_the_table() {
+        let goals = [
+            Goal::Released(200),
+            Goal::Written(200),
+            Goal::Synced(200),
+            Goal::Synced(100),
+        ];
+        let rows = [
+            (
+                false,
+                false,
+                [
+                    Some(Role::Writer),
+                    Some(Role::Writer),
+                    Some(Role::Both),
+                    Some(Role::Syncer),
+                ],
+            ),
+            (
+                false,
+                true,
+                [Some(Role::Writer), Some(Role::Writer), None, None],
+            ),
+            (true, false, [None, None, None, Some(Role::Syncer)]),
+            (true, true, [None; 4]),
+        ];
+        let group = Group::new(64);
+        group.raise(Goal::Written(100));
+        for (writing, syncing, expected) in rows {
+            let state = State {
+                writing,
+                syncing,
+                ..State::default()
+            };
+            let found = goals.map(|goal| group.role_for(&state, goal));
+            assert_eq!(found, expected, "writing {writing}, syncing {syncing}");
+        }
     }
 
     #[test]

@@ -145,19 +145,23 @@ fn wait_for(group: &Group, file: &File, goal: Goal) {
         match group.enter(goal, || Waking::Thread(parker.clone())) {
             Turn::Reached => return,
             Turn::Wait => parker.park(),
-            Turn::Lead(role) => match role.role() {
-                Role::Writer => {
+            Turn::Lead(mut role) => {
+                if role.role() != Role::Syncer {
                     let mut written = file.written.try_lock().expect("G1: one writer");
                     // As little as possible, so that others' goals stay open.
                     *written += 1;
                     group.raise(Goal::Written(*written));
+                    drop(written);
+                    role.end_writing();
                 }
-                Role::Syncer => {
+                if role.role() == Role::Syncer {
                     let mut synced = file.synced.try_lock().expect("G1: one syncer");
                     *synced = group.written();
-                    group.raise(Goal::Synced(*synced));
+                    let to = *synced;
+                    drop(synced);
+                    role.end_syncing(to);
                 }
-            },
+            }
         }
     }
 }
