@@ -7,7 +7,8 @@
 //! in order without ever having been linked, so a pool of many GiB is made without touching them.
 //!
 //! # Invariants
-//! L1. A frame is in the stack at most once, and only in state Free.
+//! L1. A frame is in the stack at most once, and only in state Free. Whoever turns it from Retired to
+//!     Free, which one can, either takes it or stacks it.
 //! L2. `head` carries a tag that moves with every change, so a stale head never compares equal (within
 //!     2^32 changes during one `take`).
 //!
@@ -43,7 +44,11 @@ impl FreeList {
     pub(crate) fn take(&self, frames: &Frames) -> Option<FrameId> {
         loop {
             let Some(id) = self.pop(frames) else {
-                return self.take_fresh(frames);
+                match self.take_fresh(frames) {
+                    Fresh::Taken(id) => return Some(id),
+                    Fresh::Stacked => continue,
+                    Fresh::None => return None,
+                }
             };
             if id.get() < self.limit() {
                 return Some(id);
@@ -151,11 +156,15 @@ impl FreeList {
         }
     }
 
-    fn take_fresh(&self, frames: &Frames) -> Option<FrameId> {
+    /// Takes the next frame that was never used.
+    ///
+    /// Once it is counted it looks like one that was retired. Who settles the tail at this moment may
+    /// bring it into use before we do; the frame's word decides, and theirs goes to the stack.
+    fn take_fresh(&self, frames: &Frames) -> Fresh {
         let mut fresh = self.fresh();
         loop {
             if fresh >= self.limit() {
-                return None;
+                return Fresh::None;
             }
             // AcqRel: pairs with Acquire in `fresh`.
             match self.fresh.compare_exchange_weak(
@@ -166,14 +175,24 @@ impl FreeList {
             ) {
                 Ok(_) => {
                     let id = FrameId::new(fresh);
-                    let is_new = frames.get(id).header.word.use_again();
-                    assert!(is_new, "L1: a frame never used was in use");
-                    return Some(id);
+                    if frames.get(id).header.word.use_again() {
+                        return Fresh::Taken(id);
+                    }
+                    return Fresh::Stacked;
                 }
                 Err(now) => fresh = now,
             }
         }
     }
+}
+
+/// What became of the next frame that was never used.
+enum Fresh {
+    Taken(FrameId),
+    /// Somebody else brought it into use, and it goes to the stack.
+    Stacked,
+    /// There is none.
+    None,
 }
 
 const LINK: u64 = u32::MAX as u64;
@@ -208,6 +227,35 @@ mod tests {
         assert_eq!(again.len(), 5);
     }
 
+    /// Once, the cleaner met a frame between being counted as used and being taken, thought it was a
+    /// retired one, and put it on the stack; the taker stopped the program.
+    #[test]
+    fn frame_is_taken_once_while_the_tail_is_settled() {
+        for _ in 0..if cfg!(miri) { 2 } else { 300 } {
+            let (list, frames) = list(64);
+            let settle = || {
+                for id in (0..list.fresh()).map(FrameId::new) {
+                    if frames.get(id).header.word.use_again() {
+                        list.give(id, &frames);
+                    }
+                }
+            };
+            let take = || std::iter::from_fn(|| list.take(&frames)).collect::<Vec<_>>();
+            let mut taken = std::thread::scope(|scope| {
+                let settler = scope.spawn(|| (0..20).for_each(|_| settle()));
+                let taken = [scope.spawn(take), scope.spawn(take)]
+                    .into_iter()
+                    .flat_map(|taker| taker.join().unwrap())
+                    .collect::<Vec<_>>();
+                settler.join().unwrap();
+                taken
+            });
+            taken.extend(take());
+            let distinct: BTreeSet<_> = taken.iter().copied().collect();
+            assert_eq!((taken.len(), distinct.len()), (64, 64));
+        }
+    }
+
     #[test]
     fn frames_beyond_the_limit_retire() {
         let (list, frames) = list(4);
@@ -237,5 +285,41 @@ mod tests {
             }
         });
         assert_eq!(list.len(), 6);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use longshore_base::PageSize;
+    use longshore_base::sync::{Arc, thread};
+
+    /// See `frame_is_taken_once_while_the_tail_is_settled`.
+    #[test]
+    fn settling_the_tail_races_with_a_fresh_take() {
+        loom::model(|| {
+            let frames = Frames::new(1, PageSize::MIN).unwrap();
+            let shared = Arc::new((FreeList::new(1), frames));
+            let settler = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let (list, frames) = &*shared;
+                    for id in (0..list.fresh()).map(FrameId::new) {
+                        if frames.get(id).header.word.use_again() {
+                            list.give(id, frames);
+                        }
+                    }
+                })
+            };
+            let (list, frames) = &*shared;
+            let early = list.take(frames);
+            settler.join().unwrap();
+            let late = list.take(frames);
+            assert_ne!(
+                early.is_some(),
+                late.is_some(),
+                "L1: taken once, never lost"
+            );
+        });
     }
 }
