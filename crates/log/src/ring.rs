@@ -113,6 +113,7 @@ impl Ring {
     pub fn try_reserve(&self, bytes: u64) -> Option<u64> {
         let mut tail = self.tail();
         while self.has_room(tail + bytes) {
+            // SeqCst: see `reserve`. Relaxed where it fails: the value is only tried again.
             match self.tail.compare_exchange_weak(
                 tail,
                 tail + bytes,
