@@ -1,19 +1,22 @@
 //! Every bit of one page of each kind, and of the log, flipped on a closed or crashed disk.
 //!
 //! A flipped bit must be found, or must not matter. For each, the database is opened and read as a
-//! whole: the outcome is an error that names the place, or exactly the rows that were committed. The
-//! log is flipped on an unclean disk, where recovery depends on it. Only the end of the log, behind
-//! which nothing proves that it was ever whole, may be taken for torn: a marker commit written last
-//! makes up that end, and is the only one that may be missing.
+//! whole: the outcome is an error that names the place (`place.rs` judges that), or exactly the rows that
+//! were committed. The log is flipped on an unclean disk, where recovery depends on it. Only the end of
+//! the log, behind which nothing proves that it was ever whole, may be taken for torn: a marker commit
+//! written last makes up that end, and is the only one that may be missing.
 
 use crate::fixed::WORKLOADS;
 use crate::model::{Change, State};
+use crate::place::{Place, Records};
 use crate::subject::{Subject, read_all};
 use crate::workload::Stop;
-use longshore::{Database, Durability};
+use longshore::{Database, Durability, VerifyReport};
+use longshore_base::PageId;
 use longshore_base::page::header;
 use longshore_disk::{Disk, SimDisk};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 const PAGE_BYTES: u64 = 4096;
@@ -49,12 +52,15 @@ fn flip_pages(stride: usize) -> Result<Counts, String> {
     for (kind, page) in kinds {
         let legal = [expected.clone()];
         let range = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
-        let (found, harmless) = flip_range(&subject, "data", range, &legal, stride)?;
+        let place = |_| Place::Page(PageId::new(page));
+        let (found, harmless) = flip_range(&subject, "data", range, place, &legal, stride)?;
         println!("page {page} of type {kind}: {found} found, {harmless} harmless");
         counts = (counts.0 + found, counts.1 + harmless);
     }
     let legal = [expected];
-    let (found, harmless) = flip_range(&subject, "control", 0..2 * PAGE_BYTES, &legal, stride)?;
+    let place = |_| Place::File("control".to_owned());
+    let slots = 0..2 * PAGE_BYTES;
+    let (found, harmless) = flip_range(&subject, "control", slots, place, &legal, stride)?;
     println!("control: {found} found, {harmless} harmless");
     Ok((counts.0 + found, counts.1 + harmless))
 }
@@ -73,6 +79,7 @@ fn flip_log(stride: usize) -> Result<Counts, String> {
     let change = commit_row(&db, &before, 255, 40).map_err(|error| format!("commit: {error}"))?;
     after.apply(&change);
     let unclean = Arc::new(subject.disk.crash_image(1));
+    let records = Records::of(&db).map_err(|error| format!("log: {error}"))?;
     drop(db);
     subject.disk = unclean;
     let segments = subject.disk.list().map_err(|error| error.to_string())?;
@@ -80,7 +87,8 @@ fn flip_log(stride: usize) -> Result<Counts, String> {
     for name in segments.iter().filter(|name| name.starts_with("log-")) {
         let used = used_bytes(&subject.disk, name)?;
         let legal = [after.clone(), proven.clone()];
-        let (found, harmless) = flip_range(&subject, name, 0..used, &legal, stride)?;
+        let place = |byte| records.place(name, byte);
+        let (found, harmless) = flip_range(&subject, name, 0..used, place, &legal, stride)?;
         println!("{name}: {found} found, {harmless} harmless");
         counts = (counts.0 + found, counts.1 + harmless);
     }
@@ -147,31 +155,54 @@ fn bytes_of(disk: &SimDisk, name: &str) -> Result<Vec<u8>, String> {
 fn flip_range(
     subject: &Subject,
     file: &str,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
+    place: impl Fn(u64) -> Place,
     legal: &[State],
     stride: usize,
 ) -> Result<Counts, String> {
     let (mut found, mut harmless) = (0, 0);
     for bit in (range.start * 8..range.end * 8).step_by(stride) {
-        let mut copy = Subject::new(1, Some(subject.profile));
-        copy.disk = Arc::new(subject.disk.crash_image(1));
-        copy.disk.flip_bit(file, bit / 8, (bit % 8) as u8);
-        let outcome = copy.open().and_then(|db| {
-            let state = read_all(&db)?;
-            Ok((state, db.verify()?.is_sound()))
-        });
-        match outcome {
-            Err(_) | Ok((_, false)) => found += 1,
-            Ok((state, true)) if legal.contains(&state) => harmless += 1,
-            Ok((state, true)) => {
-                let difference = legal[0].difference(&state).unwrap_or_default();
-                return Err(format!(
-                    "{file}, byte {}, bit {}: {difference}",
-                    bit / 8,
-                    bit % 8
-                ));
-            }
+        let byte = bit / 8;
+        let outcome = read_flipped(subject, file, byte, (bit % 8) as u8);
+        match judge(outcome, &place(byte), legal) {
+            Ok(Verdict::Found) => found += 1,
+            Ok(Verdict::Harmless) => harmless += 1,
+            Err(wrong) => return Err(format!("{file}, byte {byte}, bit {}: {wrong}", bit % 8)),
         }
     }
     Ok((found, harmless))
+}
+
+fn read_flipped(subject: &Subject, file: &str, byte: u64, bit: u8) -> Outcome {
+    let mut copy = Subject::new(1, Some(subject.profile));
+    copy.disk = Arc::new(subject.disk.crash_image(1));
+    copy.disk.flip_bit(file, byte, bit);
+    let db = copy.open()?;
+    let state = read_all(&db)?;
+    Ok((state, db.verify()?))
+}
+
+type Outcome = Result<(State, VerifyReport), longshore::Error>;
+
+enum Verdict {
+    /// It was told, and told where.
+    Found,
+    /// The answer was right, or the damage repaired.
+    Harmless,
+}
+
+fn judge(outcome: Outcome, place: &Place, legal: &[State]) -> Result<Verdict, String> {
+    match outcome {
+        Err(error) if place.is_named_by(&error) => Ok(Verdict::Found),
+        Err(error) => Err(format!("the error does not name {place:?}: {error}")),
+        Ok((state, _)) if !legal.contains(&state) => {
+            Err(legal[0].difference(&state).unwrap_or_default())
+        }
+        Ok((_, report)) if report.is_sound() => Ok(Verdict::Harmless),
+        Ok((_, report)) if place.is_named_in(&report) => Ok(Verdict::Found),
+        Ok((_, report)) => Err(format!(
+            "no fault names {place:?}, the first one is: {}",
+            report.faults[0]
+        )),
+    }
 }

@@ -8,6 +8,7 @@ pub mod fixed;
 pub mod flip;
 pub mod life;
 pub mod model;
+pub mod place;
 pub mod points;
 pub mod required;
 pub mod rng;
