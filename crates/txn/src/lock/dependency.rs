@@ -5,8 +5,9 @@ pub use longshore_log::Level as CommitLevel;
 
 /// The newest commit whose effects a transaction may have seen, with the level to wait for.
 ///
-/// One word: records start at multiples of eight, so the level fits below the position.
-/// [`Dependency::NONE`] depends on nothing.
+/// One word: records start at multiples of eight, so the level fits below the position. A commit that
+/// asked for no safety makes nobody wait, but its position is kept: it is the newest change that somebody
+/// may have seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dependency(u64);
 
@@ -18,14 +19,9 @@ impl Dependency {
     pub const NONE: Dependency = Dependency(0);
 
     /// Depends on the commit record at `lsn`, which is waited for at `level`.
-    ///
-    /// A commit that asked for no safety makes nobody wait.
     pub fn new(lsn: Lsn, level: CommitLevel) -> Dependency {
         debug_assert!(lsn.get().is_multiple_of(RECORD_ALIGN));
-        match level {
-            CommitLevel::None => Dependency::NONE,
-            level => Dependency(lsn.get() | level as u64),
-        }
+        Dependency(lsn.get() | level as u64)
     }
 
     /// Depends on the commit record at `lsn` being on stable storage.
@@ -33,7 +29,7 @@ impl Dependency {
         Dependency::new(lsn, CommitLevel::Sync)
     }
 
-    /// The commit record waited for; [`Lsn::ZERO`] when there is none.
+    /// The newest commit record, whether waited for or not; [`Lsn::ZERO`] when there is none.
     pub fn lsn(self) -> Lsn {
         Lsn::new(self.0 & !(RECORD_ALIGN - 1))
     }
@@ -47,10 +43,10 @@ impl Dependency {
         }
     }
 
-    /// Whether there is nothing to wait for.
+    /// Whether there is nothing to wait for. There may be a position all the same.
     #[inline]
     pub fn is_none(self) -> bool {
-        self.0 == 0
+        self.0 & (RECORD_ALIGN - 1) == CommitLevel::None as u64
     }
 
     /// The dependency that implies both: the later position at the stricter level.
@@ -58,6 +54,11 @@ impl Dependency {
     pub fn and(self, other: Dependency) -> Dependency {
         let level = (self.0 & (RECORD_ALIGN - 1)).max(other.0 & (RECORD_ALIGN - 1));
         Dependency(self.0.max(other.0) & !(RECORD_ALIGN - 1) | level)
+    }
+
+    /// The same position at `level`.
+    pub(crate) fn at(self, level: CommitLevel) -> Dependency {
+        Dependency::new(self.lsn(), level)
     }
 
     pub(crate) fn word(self) -> u64 {
@@ -80,7 +81,10 @@ mod tests {
         assert_eq!(early.and(late), Dependency::sync(Lsn::new(128)));
         assert_eq!(late.and(early), early.and(late));
         assert_eq!(late.and(Dependency::NONE), late);
-        assert!(Dependency::new(Lsn::new(64), CommitLevel::None).is_none());
+        let lax = Dependency::new(Lsn::new(256), CommitLevel::None);
+        assert!(lax.is_none());
+        assert_eq!(lax.lsn(), Lsn::new(256));
+        assert_eq!(early.and(lax), Dependency::sync(Lsn::new(256)));
         assert_eq!((late.lsn(), late.level()), (Lsn::new(128), CommitLevel::Os));
     }
 }

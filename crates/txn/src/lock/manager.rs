@@ -10,7 +10,7 @@ use super::queue::{Acquired, OwnerIndex, Request};
 use super::stats::Counters;
 use super::wait::Wait;
 use longshore_base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use longshore_base::{Durability, Environment, TxnId};
+use longshore_base::{Durability, Environment, Lsn, TxnId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,7 +197,7 @@ impl LockManager {
         for &hash in &owner.held {
             let mut latched = self.latch(hash);
             let held = latched.release(hash, owner.index).unwrap_or(Mode::NONE);
-            if held.writes_key() && !commit.is_none() {
+            if held.writes_key() && commit.lsn() != Lsn::ZERO {
                 let before = latched.last_commit();
                 latched.raise_last_commit(self.merge(before, commit));
             }
@@ -386,13 +386,14 @@ impl LockManager {
         self.bytes_used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The dependency that a bucket has after `commit` released a lock there.
+    /// The dependency that a bucket has after `commit` released a lock there. Its position only grows.
     fn merge(&self, before: Dependency, commit: Dependency) -> Dependency {
+        let both = before.and(commit);
         // Do not let an old strict commit make those who depend on lax ones wait for a sync.
         if before.level() > commit.level() && self.log.is_durable(before.lsn()) {
-            return commit;
+            return both.at(commit.level());
         }
-        before.and(commit)
+        both
     }
 
     /// One of those that `owner`'s waiting request waits for.

@@ -54,9 +54,11 @@ impl Owner {
         self.dependency
     }
 
-    /// Adds a commit that it has seen the effects of without a lock.
+    /// Adds a commit that it has seen the effects of. One that nobody waits for makes the others no later.
     pub fn depend_on(&mut self, dependency: Dependency) {
-        self.dependency = self.dependency.and(dependency);
+        if !dependency.is_none() {
+            self.dependency = self.dependency.and(dependency);
+        }
     }
 }
 

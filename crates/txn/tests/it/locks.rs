@@ -157,6 +157,26 @@ fn a_lax_commit_after_a_strict_one_that_is_durable_makes_nobody_sync() {
     assert_eq!((lax.lsn(), lax.level()), (Lsn::new(192), CommitLevel::Os));
 }
 
+/// Buckets are shared by names: an older commit may be the later one to let go.
+#[test]
+fn the_position_left_behind_only_grows_and_is_kept_of_lax_commits_too() {
+    let log = Arc::new(FakeLog(AtomicU64::new(1 << 20)));
+    let locks = LockManager::new(small(), log, Arc::new(SystemEnvironment::new()));
+    let mut owner = locks.register(0, TxnId::new(1));
+    let mut commit = |lsn, level| {
+        locks
+            .lock(&mut owner, name("k"), Mode::WRITE, Wait::No)
+            .unwrap();
+        locks.release_all(&mut owner, Dependency::new(Lsn::new(lsn), level));
+        let left = locks.unlocked_for_read(name("k")).unwrap();
+        (left.lsn().get(), left.level())
+    };
+    assert_eq!(commit(192, CommitLevel::Sync), (192, CommitLevel::Sync));
+    assert_eq!(commit(64, CommitLevel::Os), (192, CommitLevel::Os));
+    assert_eq!(commit(128, CommitLevel::None), (192, CommitLevel::None));
+    assert_eq!(commit(256, CommitLevel::None), (256, CommitLevel::None));
+}
+
 #[test]
 fn a_boundary_stays_while_locked_awaited_or_not_durable() {
     let log = Arc::new(FakeLog(AtomicU64::new(0)));
