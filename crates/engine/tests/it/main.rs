@@ -11,5 +11,6 @@ mod large;
 mod model;
 mod poisoned;
 mod read_only;
+mod redo;
 mod reopen;
 mod support;
