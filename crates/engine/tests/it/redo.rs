@@ -1,7 +1,7 @@
-//! What redo relies on: resets of pages.
+//! What redo relies on: resets of pages, and the order of the log.
 
 use crate::support::{assert_sound, crash, open_with, put, rows, sim, small};
-use longshore::{Database, DoubleWrite};
+use longshore::{Database, DoubleWrite, Durability, Table};
 use std::sync::Arc;
 
 const PAGE_BYTES: u64 = 4096;
@@ -63,4 +63,65 @@ fn fill_until_taken(db: &Database, page: u64) -> u32 {
         }
     }
     panic!("the table never took page {page}");
+}
+
+const ROWS: u32 = 200;
+const ROUNDS: u32 = 8;
+/// Changes of a row in its round, so that a round is more log than a batch.
+const PASSES: u32 = 8;
+
+/// Less than several threads are worth, but more than one batch. Every page is changed in every batch, no
+/// change comes again later, and no page is written meanwhile: a batch out of its turn is a loss.
+#[test]
+fn log_of_many_batches_is_redone_in_order() {
+    let disk = Arc::new(sim(1));
+    let options = || small().log_bytes_max(8 << 20).durability(Durability::Os);
+    let db = open_with(&disk, 1, options()).unwrap();
+    let table = db.create_table("t").unwrap();
+    db.update(|tx| (0..ROWS).try_for_each(|row| tx.put(&table, row.to_be_bytes(), value_of(0, 0))))
+        .unwrap();
+    db.checkpoint().unwrap();
+    let written = db.stats().pool.page_writes;
+    for round in 0..ROUNDS {
+        let before = db.stats().recovery_bytes;
+        change_rows_of(&db, &table, round);
+        // A batch is an eighth of the pool.
+        let bytes = db.stats().recovery_bytes - before;
+        assert!(bytes > (512 << 10) / 8, "{bytes} bytes in round {round}");
+    }
+    sync(&db, &table);
+    assert_eq!(db.stats().pool.page_writes, written);
+    // Before the drop, which would close the database.
+    let image = crash(&disk, 1);
+    drop((db, table));
+    let db = open_with(&image, 2, options()).unwrap();
+    let found = rows(&db, &db.table("t").unwrap());
+    for row in 0..ROWS {
+        let expected = (row.to_be_bytes().to_vec(), value_of(row % ROUNDS, PASSES));
+        assert_eq!(found[row as usize], expected, "row {row}");
+    }
+    assert_eq!(found.len() as u32, ROWS + 1);
+    assert_sound(&db);
+}
+
+/// The rows of a round are some of every page.
+fn change_rows_of(db: &Database, table: &Table, round: u32) {
+    for pass in 1..=PASSES {
+        let mut numbers = (round..ROWS).step_by(ROUNDS as usize);
+        db.update(|tx| {
+            numbers.try_for_each(|row| tx.put(table, row.to_be_bytes(), value_of(round, pass)))
+        })
+        .unwrap();
+    }
+}
+
+fn value_of(round: u32, pass: u32) -> Vec<u8> {
+    [[round as u8; 100], [pass as u8; 100]].concat()
+}
+
+/// A commit behind it makes all that is in the log durable.
+fn sync(db: &Database, table: &Table) {
+    let tx = db.begin().unwrap();
+    tx.put(table, "zlast", "v").unwrap();
+    tx.commit_with(Durability::Sync).unwrap().wait().unwrap();
 }
