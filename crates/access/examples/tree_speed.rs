@@ -60,8 +60,8 @@ fn world(rows: u64) -> (Arc<Access>, Arc<Log>) {
         ..PoolOptions::default()
     };
     let durability = Arc::clone(&log) as _;
-    let pool = Pool::new(pool_options, data, None, durability, env.clone()).expect("a pool");
-    let access = Access::new(pool, Arc::clone(&log), Arc::new(Unlocked), env);
+    let pool = Pool::new(pool_options, data, None, durability, env).expect("a pool");
+    let access = Access::new(pool, Arc::clone(&log), Arc::new(Unlocked));
     let mut cx = access.system_context(0).expect("log space");
     access.format(&mut cx).expect("an empty file");
     (access, log)

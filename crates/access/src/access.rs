@@ -3,7 +3,7 @@
 use crate::error::AccessError;
 use crate::node::Limits;
 use crate::space::Space;
-use longshore_base::{Environment, Lsn, PageSize, StoreId, TxnId};
+use longshore_base::{Lsn, PageSize, StoreId, TxnId};
 use longshore_log::{Claim, Log};
 use longshore_pool::Pool;
 use std::fmt;
@@ -92,15 +92,7 @@ pub struct Access {
 
 impl Access {
     /// Ties the parts together; call [`Access::format`] or [`Access::attach`] next.
-    ///
-    /// Nothing here depends on time or chance so far; the environment is taken so that nothing ever gets
-    /// them elsewhere.
-    pub fn new(
-        pool: Arc<Pool>,
-        log: Arc<Log>,
-        boundaries: Arc<dyn Boundaries>,
-        _env: Arc<dyn Environment>,
-    ) -> Arc<Access> {
+    pub fn new(pool: Arc<Pool>, log: Arc<Log>, boundaries: Arc<dyn Boundaries>) -> Arc<Access> {
         let page_size = pool.options().page_size;
         Arc::new(Access {
             pool,

@@ -93,7 +93,7 @@ impl Storage {
             ..LockOptions::default()
         };
         let locks = LockManager::new(lock_options, log.clone(), env.clone());
-        let access = Access::new(pool.clone(), log.clone(), locks.clone(), env.clone());
+        let access = Access::new(pool.clone(), log.clone(), locks.clone());
         Ok(Storage {
             log,
             pool,

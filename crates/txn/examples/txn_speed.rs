@@ -82,8 +82,8 @@ fn world(rows: u64) -> World {
         ..PoolOptions::default()
     };
     let pool = Pool::new(pool_options, data, None, log.clone(), env.clone()).expect("a pool");
-    let locks = LockManager::new(LockOptions::default(), log.clone(), env.clone());
-    let access = Access::new(pool, log.clone(), locks.clone(), env);
+    let locks = LockManager::new(LockOptions::default(), log.clone(), env);
+    let access = Access::new(pool, log.clone(), locks.clone());
     let mut cx = access.system_context(64 << 10).expect("log space");
     access.format(&mut cx).expect("a format");
     let garbage = Tree::create(&access, &mut cx, StoreId::GARBAGE).expect("a tree");

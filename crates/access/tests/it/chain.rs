@@ -6,7 +6,7 @@ use longshore_access::overflow::{
     ChainId, ChainReader, ChainWriter, Link, Stub, free_step, link_capacity, walk,
 };
 use longshore_access::{Access, Freeing, PageSet, Unlocked};
-use longshore_base::{Lsn, PageSize, SeededEnvironment};
+use longshore_base::{Lsn, PageSize};
 use proptest::prelude::*;
 
 use crate::tree::support::{STORE, World, pool_on};
@@ -191,8 +191,7 @@ fn chain_cut_off_anywhere_can_be_freed() {
     assert!(records.len() >= 20);
     for cut in 1..=records.len() {
         let pool = pool_on(&world.log, SIZE, 100);
-        let env = Arc::new(SeededEnvironment::new(1));
-        let access = Access::new(pool, Arc::clone(&world.log), Arc::new(Unlocked), env);
+        let access = Access::new(pool, Arc::clone(&world.log), Arc::new(Unlocked));
         for record in &records[..cut] {
             access.redo(record, |_| true).unwrap();
         }

@@ -170,8 +170,8 @@ fn parts(
         owners_max: options.transactions_max,
         search_interval: Duration::from_millis(20),
     };
-    let locks = LockManager::new(lock_options, durability, env.clone());
-    let access = Access::new(pool.clone(), Arc::clone(log), locks.clone(), env);
+    let locks = LockManager::new(lock_options, durability, env);
+    let access = Access::new(pool.clone(), Arc::clone(log), locks.clone());
     Parts {
         pool,
         access,

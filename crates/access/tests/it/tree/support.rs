@@ -61,8 +61,8 @@ pub fn access_on(
     let env = Arc::new(SeededEnvironment::new(1));
     let (data, double_write) = (open("data")?, open("double-write")?);
     let durability = Arc::clone(log) as _;
-    let pool = Pool::new(options, data, Some(double_write), durability, env.clone())?;
-    Ok(Access::new(pool, Arc::clone(log), boundaries, env))
+    let pool = Pool::new(options, data, Some(double_write), durability, env)?;
+    Ok(Access::new(pool, Arc::clone(log), boundaries))
 }
 
 impl World {
