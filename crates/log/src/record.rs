@@ -3,12 +3,16 @@
 //! | word | bytes  | field    | meaning                                                     |
 //! |------|--------|----------|-------------------------------------------------------------|
 //! | 0    | 0..4   | length   | header and body, without the padding to the next 8 bytes    |
-//! |      | 4..8   | checksum | CRC-32C of body, length, words 1 to 3 and the whole LSN     |
+//! |      | 4..8   | checksum | see below                                                   |
 //! | 1    | 8      | kind     | whose record it is; 0 and 255 are the log's own             |
 //! |      | 9..12  | -        | zero                                                        |
 //! |      | 12..16 | position | LSN / 8, cut to 32 bits: a cheap test before the checksum   |
 //! | 2    | 16..24 | txn      | the transaction, 0 for nobody's                             |
 //! | 3    | 24..32 | prev     | the previous record of that transaction, 0 for none         |
+//!
+//! The checksum is the CRC-32C of header and body, with zero in its own place, begun with the upper half
+//! of LSN / 8, whose lower half is in the header. It takes in every byte, so it is put in when the
+//! record leaves the ring ([`seal`]): by then its bytes are in one piece, and no appender has to wait.
 //!
 //! # Invariants
 //! R1. Word 0 of a record is never zero (its length is at least 32): the ring uses zero for "not yet
@@ -17,9 +21,12 @@
 
 use longshore_base::{Lsn, TxnId};
 use std::fmt;
+use std::ops::Range;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 32;
+/// Where in the header the checksum stands.
+const CHECKSUM_AT: Range<usize> = 4..8;
 /// Records start at multiples of this.
 pub(crate) const ALIGNMENT: u64 = 8;
 /// Kind of the record by which the log remembers how far it was durable.
@@ -64,24 +71,18 @@ pub(crate) struct Draft<'a> {
     txn: TxnId,
     prev: Lsn,
     body_bytes: usize,
-    body_checksum: u32,
 }
 
 impl<'a> Draft<'a> {
-    /// Measures and sums the body, so that little is left to do once the position is known.
+    /// Measures the body.
     #[inline]
     pub(crate) fn new(kind: u8, txn: TxnId, prev: Lsn, body: &'a [&'a [u8]]) -> Draft<'a> {
-        let body_bytes = body.iter().map(|part| part.len()).sum();
-        let body_checksum = body
-            .iter()
-            .fold(0, |sum, part| crc32c::crc32c_append(sum, part));
         Draft {
             body,
             kind,
             txn,
             prev,
-            body_bytes,
-            body_checksum,
+            body_bytes: body.iter().map(|part| part.len()).sum(),
         }
     }
 
@@ -91,20 +92,25 @@ impl<'a> Draft<'a> {
         record_bytes(self.body_bytes)
     }
 
-    /// The header words at position `lsn`.
+    /// The header words at position `lsn`, without checksum.
     #[inline]
     pub(crate) fn header(&self, lsn: u64) -> [u64; 4] {
-        let length = (HEADER_BYTES + self.body_bytes) as u32;
-        let word1 = u64::from(self.kind) | u64::from(short_position(lsn)) << 32;
-        let rest = [word1, self.txn.get(), self.prev.get()];
-        let checksum = checksum(self.body_checksum, length, rest, lsn);
         [
-            u64::from(length) | u64::from(checksum) << 32,
-            rest[0],
-            rest[1],
-            rest[2],
+            (HEADER_BYTES + self.body_bytes) as u64,
+            u64::from(self.kind) | u64::from(short_position(lsn)) << 32,
+            self.txn.get(),
+            self.prev.get(),
         ]
     }
+}
+
+/// Puts the checksum into the record at `lsn`, with which `bytes` begin; returns the bytes it takes.
+#[inline]
+pub(crate) fn seal(bytes: &mut [u8], lsn: u64) -> u64 {
+    let length = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+    let sum = crc32c::crc32c_append(checksum_start(lsn), &bytes[..length as usize]);
+    bytes[CHECKSUM_AT].copy_from_slice(&sum.to_le_bytes());
+    bytes_of(u64::from(length))
 }
 
 /// Bytes of log taken by the record whose word 0 this is.
@@ -119,78 +125,76 @@ pub(crate) fn short_position(lsn: u64) -> u32 {
     (lsn / ALIGNMENT) as u32
 }
 
+/// What a record's checksum begins with: the half of LSN / 8 that is not in the header.
 #[inline]
-fn checksum(body: u32, length: u32, rest: [u64; 3], lsn: u64) -> u32 {
-    let mut bytes = [0; 40];
-    for (place, word) in
-        bytes
-            .chunks_exact_mut(8)
-            .zip([u64::from(length), rest[0], rest[1], rest[2], lsn])
-    {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
-    crc32c::crc32c_append(body, &bytes)
+fn checksum_start(lsn: u64) -> u32 {
+    ((lsn / ALIGNMENT) >> 32) as u32
 }
 
 /// A header as read from disk; nothing in it is to be believed before [`Header::check`].
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
-    length: u32,
-    checksum: u32,
-    rest: [u64; 3],
+    bytes: [u8; HEADER_BYTES],
 }
 
 impl Header {
     pub(crate) fn parse(bytes: &[u8; HEADER_BYTES]) -> Header {
-        let word = |index: usize| {
-            let at = index * 8;
-            u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
-        };
-        Header {
-            length: word(0) as u32,
-            checksum: (word(0) >> 32) as u32,
-            rest: [word(1), word(2), word(3)],
-        }
+        Header { bytes: *bytes }
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        u64::from_le_bytes(std::array::from_fn(|i| self.bytes[index * 8 + i]))
+    }
+
+    fn length(&self) -> u32 {
+        self.word(0) as u32
+    }
+
+    fn checksum(&self) -> u32 {
+        (self.word(0) >> 32) as u32
     }
 
     /// Looks for what can be wrong before the body is at hand: a record at `lsn`, in a log that
     /// ends at `end`. Returns the length of the body.
     pub(crate) fn body_bytes(&self, lsn: u64, end: u64) -> Result<usize, Flaw> {
-        if self.length == 0 && self.checksum == 0 {
+        let length = self.length();
+        if self.word(0) == 0 {
             return Err(Flaw::Blank);
         }
-        if (self.length as usize) < HEADER_BYTES {
-            return Err(Flaw::Length(self.length));
+        if (length as usize) < HEADER_BYTES {
+            return Err(Flaw::Length(length));
         }
-        if (self.rest[0] >> 32) as u32 != short_position(lsn) {
+        if (self.word(1) >> 32) as u32 != short_position(lsn) {
             return Err(Flaw::Position);
         }
-        let bytes = u64::from(self.length).next_multiple_of(ALIGNMENT);
+        let bytes = u64::from(length).next_multiple_of(ALIGNMENT);
         if end.saturating_sub(lsn) < bytes {
-            return Err(Flaw::Cut(self.length));
+            return Err(Flaw::Cut(length));
         }
-        Ok(self.length as usize - HEADER_BYTES)
+        Ok(length as usize - HEADER_BYTES)
     }
 
     /// Tests the checksum over header, body and position.
     pub(crate) fn check(&self, lsn: u64, body: &[u8]) -> Result<(), Flaw> {
-        let expected = checksum(crc32c::crc32c(body), self.length, self.rest, lsn);
-        match expected == self.checksum {
+        let mut header = self.bytes;
+        header[CHECKSUM_AT].fill(0);
+        let sum = crc32c::crc32c_append(checksum_start(lsn), &header);
+        match crc32c::crc32c_append(sum, body) == self.checksum() {
             true => Ok(()),
             false => Err(Flaw::Checksum),
         }
     }
 
     pub(crate) fn kind(&self) -> u8 {
-        self.rest[0] as u8
+        self.word(1) as u8
     }
 
     pub(crate) fn record(&self, lsn: u64, body: &[u8]) -> Record {
         Record {
             lsn: Lsn::new(lsn),
             kind: self.kind(),
-            txn: TxnId::new(self.rest[1]),
-            prev: Lsn::new(self.rest[2]),
+            txn: TxnId::new(self.word(2)),
+            prev: Lsn::new(self.word(3)),
             body: body.to_vec(),
         }
     }
@@ -236,6 +240,7 @@ mod tests {
             .collect();
         body.iter().for_each(|part| bytes.extend_from_slice(part));
         bytes.resize(bytes.len().next_multiple_of(8), 0);
+        assert_eq!(seal(&mut bytes, lsn), bytes.len() as u64);
         bytes
     }
 

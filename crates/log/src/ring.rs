@@ -7,8 +7,9 @@
 //! 2. It waits until `lsn + bytes <= released + capacity`: its words have been taken and zeroed.
 //! 3. It *fills* words 1.. with relaxed stores, in parallel with everybody else.
 //! 4. It *publishes* by storing word 0, which is never zero (R1), with Release.
-//! 5. The one [`Taker`] walks over published records in order, copies each out, zeroes its words,
-//!    and *releases* the space. It stops at the first word 0 that is still zero.
+//! 5. The one [`Taker`] walks over published records in order, up to the first word 0 that is still
+//!    zero; copies them out, zeroes their words, *seals* each copy with its checksum, and *releases*
+//!    the space.
 //!
 //! ```text
 //!        released     taker.position            tail           released + capacity
@@ -39,7 +40,7 @@
 //! section only finds the place. We differ: one atomic addition stands where Shore-MT has a queueing
 //! lock, and the record's own first word where it has the queue's nodes.
 
-use crate::record::{Draft, bytes_of};
+use crate::record::{Draft, bytes_of, seal};
 use crossbeam_utils::CachePadded;
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
 
@@ -138,9 +139,10 @@ impl Ring {
     #[inline]
     pub(crate) fn fill(&self, lsn: u64, draft: &Draft<'_>) {
         let [word0, word1, word2, word3] = draft.header(lsn);
+        let (words, wrapped) = self.run(lsn / 8, (draft.bytes() / 8) as usize);
         let mut words = Filler {
-            ring: self,
-            at: lsn / 8 + 1,
+            words: &words[1..],
+            wrapped,
             pending: 0,
             bits: 0,
         };
@@ -158,17 +160,22 @@ impl Ring {
     pub fn take(&self, taker: &mut Taker, out: &mut Vec<u8>, enough: usize) -> Taken {
         let mut taken = Taken::default();
         let limit = taker.released + self.capacity();
-        while taker.position < limit && out.len() < enough {
+        let (from, at) = (taker.position, out.len());
+        while taker.position < limit && at + (taken.bytes as usize) < enough {
             // Acquire: pairs with the publication in `fill`.
             let word0 = self.word(taker.position / 8).load(Ordering::Acquire);
             if word0 == 0 {
                 break;
             }
             let bytes = bytes_of(word0);
-            self.move_out(taker.position, bytes, out);
             taker.position += bytes;
             taken.records += 1;
             taken.bytes += bytes;
+        }
+        self.move_out(from, taken.bytes, out);
+        let mut sealed = 0;
+        while sealed < taken.bytes {
+            sealed += seal(&mut out[at + sealed as usize..], from + sealed);
         }
         taken
     }
@@ -185,15 +192,23 @@ impl Ring {
     fn move_out(&self, position: u64, bytes: u64, out: &mut Vec<u8>) {
         let at = out.len();
         out.resize(at + bytes as usize, 0);
-        let first = self.index(position / 8);
-        let count = (bytes / 8) as usize;
-        let until_wrap = count.min(self.words.len() - first);
-        let runs = self.words[first..first + until_wrap]
-            .iter()
-            .chain(&self.words[..count - until_wrap]);
-        for (place, word) in out[at..].chunks_exact_mut(8).zip(runs) {
-            place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-            word.store(0, Ordering::Relaxed);
+        let (words, wrapped) = self.run(position / 8, (bytes / 8) as usize);
+        let (places, others) = out[at..].as_chunks_mut::<8>().0.split_at_mut(words.len());
+        for (places, words) in [(places, words), (others, wrapped)] {
+            for (place, word) in places.iter_mut().zip(words) {
+                *place = word.load(Ordering::Relaxed).to_le_bytes();
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// `count` words from the one with this number on: up to the end of the buffer, and from its start.
+    #[inline]
+    fn run(&self, number: u64, count: usize) -> (&[AtomicU64], &[AtomicU64]) {
+        let words = &self.words[self.index(number)..];
+        match words.get(..count) {
+            Some(words) => (words, &[]),
+            None => (words, &self.words[..count - words.len()]),
         }
     }
 
@@ -217,9 +232,9 @@ impl Taker {
 
 /// Packs bytes into words and stores them one after the other.
 struct Filler<'a> {
-    ring: &'a Ring,
-    /// Number of the next word.
-    at: u64,
+    /// Where the next words go, and after them those at the start of the buffer.
+    words: &'a [AtomicU64],
+    wrapped: &'a [AtomicU64],
     /// Bytes that do not fill a word yet, in the low `bits` bits.
     pending: u64,
     bits: u32,
@@ -228,28 +243,49 @@ struct Filler<'a> {
 impl Filler<'_> {
     #[inline]
     fn put_word(&mut self, word: u64) {
+        if self.words.is_empty() {
+            self.words = std::mem::take(&mut self.wrapped);
+        }
+        let (place, after) = self.words.split_first().expect("as long as its record");
         // Relaxed: published by the Release of word 0.
-        self.ring.word(self.at).store(word, Ordering::Relaxed);
-        self.at += 1;
+        place.store(word, Ordering::Relaxed);
+        self.words = after;
     }
 
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            let word = u64::from_le_bytes(*word);
-            self.put_word(self.pending | word << self.bits);
-            // In two steps: a shift by 64 would be none.
-            self.pending = word >> 1 >> (63 - self.bits);
+        let (pieces, rest) = bytes.as_chunks::<8>();
+        match self.words.split_at_checked(pieces.len()) {
+            Some((places, after)) if self.bits == 0 => {
+                for (place, piece) in places.iter().zip(pieces) {
+                    // Relaxed: as in `put_word`.
+                    place.store(u64::from_le_bytes(*piece), Ordering::Relaxed);
+                }
+                self.words = after;
+            }
+            _ => pieces.iter().for_each(|piece| self.put_piece(*piece)),
         }
         self.put_few(rest);
+    }
+
+    #[inline]
+    fn put_piece(&mut self, piece: [u8; 8]) {
+        let word = u64::from_le_bytes(piece);
+        self.put_word(self.pending | word << self.bits);
+        // In two steps: a shift by 64 would be none.
+        self.pending = word >> 1 >> (63 - self.bits);
     }
 
     /// Fewer than eight bytes.
     #[inline]
     fn put_few(&mut self, bytes: &[u8]) {
-        let mut word = 0;
-        for (place, byte) in bytes.iter().enumerate() {
+        let (mut word, mut rest) = (0, bytes);
+        if let Some((four, others)) = bytes.split_first_chunk::<4>() {
+            word = u64::from(u32::from_le_bytes(*four));
+            rest = others;
+        }
+        let done = bytes.len() - rest.len();
+        for (place, byte) in (done..).zip(rest) {
             word |= u64::from(*byte) << (place * 8);
         }
         let bits = bytes.len() as u32 * 8;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub(crate) const HEADER_BYTES: u64 = 4096;
 const FIELDS_BYTES: usize = 40;
 const MAGIC: [u8; 8] = *b"LONGSLOG";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// An open segment.
 pub(crate) struct Segment {
@@ -290,7 +290,7 @@ mod tests {
             other,
             Err(LogError::Version {
                 found: 9,
-                known: 1,
+                known: VERSION,
                 ..
             })
         ));

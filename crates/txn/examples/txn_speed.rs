@@ -109,6 +109,8 @@ fn create(world: &World, thread: u64) -> Tree {
     tree
 }
 
+/// Kept apart, so that callgrind can collect it alone (`--toggle-collect=txn_speed::insert`).
+#[inline(never)]
 fn insert(world: &World, tree: Tree, rows: u64) {
     for first in (0..rows).step_by(TXN_ROWS as usize) {
         let mut txn = world.manager.begin().expect("a slot");
