@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p longshore-access --example tree_speed -- [ROWS] [THREADS]`
 
-use longshore_access::{Access, LogContext, RowFlags, Slot, Tree, Unlocked, WriteError};
+use longshore_access::{Access, LeafHint, LogContext, RowFlags, Slot, Tree, Unlocked, WriteError};
 use longshore_base::{PageSize, StoreId, SystemEnvironment, TxnId};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_log::{Level, Log, LogOptions};
@@ -74,8 +74,9 @@ fn create(access: &Access, log: &Log, number: u64) -> Tree {
 
 fn insert(access: &Access, log: &Log, tree: &Tree, keys: impl IntoIterator<Item = u64>) {
     let mut cx = LogContext::new(TxnId::new(1), log.claim(0).expect("log space"));
+    let mut hint = LeafHint::NONE;
     for (done, key) in (1u64..).zip(keys) {
-        put(access, &mut cx, tree, &key_of(key));
+        put(access, &mut cx, tree, &mut hint, &key_of(key));
         if done.is_multiple_of(TXN_ROWS) {
             log.flush(cx.last, Level::Os).expect("a log in memory");
             log.truncate(cx.last).expect("a log in memory");
@@ -84,9 +85,9 @@ fn insert(access: &Access, log: &Log, tree: &Tree, keys: impl IntoIterator<Item 
     }
 }
 
-fn put(access: &Access, cx: &mut LogContext, tree: &Tree, key: &[u8]) {
+fn put(access: &Access, cx: &mut LogContext, tree: &Tree, hint: &mut LeafHint, key: &[u8]) {
     loop {
-        let mut leaf = tree.write_leaf(access, key).expect("a leaf");
+        let mut leaf = tree.write_leaf_near(access, hint, key).expect("a leaf");
         match leaf.insert(cx, key, RowFlags::NONE, &VALUE) {
             Ok(_) | Err(WriteError::RowExists) => return,
             Err(WriteError::NoRoom) => drop(leaf),

@@ -28,6 +28,6 @@ pub use node::{Limits, RowFlags};
 pub use record::{PageChange, RowOp, RowRecord};
 pub use space::SpaceReport;
 pub use tree::{
-    Boundary, Freeing, LeafRead, LeafWrite, Loaded, PageSet, Patience, Purged, Slot, Tree,
-    TreeReport, ValueKind,
+    Boundary, Freeing, LeafHint, LeafRead, LeafWrite, Loaded, PageSet, Patience, Purged, Slot,
+    Tree, TreeReport, ValueKind,
 };

@@ -16,6 +16,7 @@ use crate::error::PoolError;
 use crate::evict::FrameSource;
 use crate::frame::FrameRef;
 use crate::frame_word::{BlockedBy, Change, FrameWord, Hold, Wake, Word};
+use crate::guard::OptimisticGuard;
 use crate::options::MissMode;
 use crate::parking::{Parked, Patience};
 use crate::pool::Pool;
@@ -142,6 +143,16 @@ impl Pool {
                 None
             }
             Hold::Blocked | Hold::Dead => None,
+        }
+    }
+
+    /// Reads a page that is in the pool and latched by nobody, and counts the use.
+    #[cold]
+    pub(crate) fn read_and_touch(&self, page: PageId, cap: u8) -> Option<OptimisticGuard<'_>> {
+        let frame = self.find_resident(page)?;
+        match self.try_read(frame, page, cap) {
+            Attempt::Held(word) => Some(OptimisticGuard::new(self, frame, page, word)),
+            Attempt::Blocked | Attempt::Stale => None,
         }
     }
 

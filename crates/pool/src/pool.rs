@@ -144,18 +144,36 @@ impl Pool {
         self.read_touching(page, 0)
     }
 
+    /// Like [`Pool::read`], but only of a page that is in the pool and latched by nobody: waits for
+    /// nothing. For guesses, where the page may be any by now, or none.
+    #[inline]
+    pub fn read_resident(&self, page: PageId) -> Option<OptimisticGuard<'_>> {
+        self.counters.count_fix();
+        let cap = self.options.weight_max;
+        self.read_hit(page, cap)
+            .or_else(|| self.read_and_touch(page, cap))
+    }
+
     #[inline(always)]
     fn read_touching(&self, page: PageId, cap: u8) -> Result<OptimisticGuard<'_>, PoolError> {
         self.counters.count_fix();
-        if let Entry::Frame(id) = self.table.lookup(page) {
-            let frame = self.frames.get_and_prefetch(id);
-            let word = frame.header.word.load();
-            let is_there = word.is_readable() && frame.header.page() == page;
-            if is_there && !word.wants_touch(cap) && self.poison.get().is_none() {
-                return Ok(OptimisticGuard::new(self, frame, page, word));
-            }
+        match self.read_hit(page, cap) {
+            Some(guard) => Ok(guard),
+            None => self.read_slow(page, cap),
         }
-        self.read_slow(page, cap)
+    }
+
+    /// Reads a page that is there, and that weighs enough already.
+    #[inline(always)]
+    fn read_hit(&self, page: PageId, cap: u8) -> Option<OptimisticGuard<'_>> {
+        let Entry::Frame(id) = self.table.lookup(page) else {
+            return None;
+        };
+        let frame = self.frames.get_and_prefetch(id);
+        let word = frame.header.word.load();
+        let is_there = word.is_readable() && frame.header.page() == page;
+        let is_hit = is_there && !word.wants_touch(cap) && self.poison.get().is_none();
+        is_hit.then(|| OptimisticGuard::new(self, frame, page, word))
     }
 
     #[cold]

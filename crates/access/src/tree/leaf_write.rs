@@ -2,7 +2,8 @@
 //!
 //! # Protocol
 //! 1. [`Tree::write_leaf`] descends without latches and latches the one leaf that owns the key. On its way
-//!    it has parents adopt foster children that it meets.
+//!    it has parents adopt foster children that it meets. [`Tree::write_leaf_near`] looks first whether the
+//!    leaf of the writer's last change owns the key as well, which spares the descent.
 //! 2. Look: [`find`](LeafWrite::find), [`boundary_into`](LeafWrite::boundary_into). Locks are tried now,
 //!    never waited for: who must wait drops the latch first.
 //! 3. Change rows. Each operation checks for room, reserves log space for itself and its undo, appends one
@@ -24,7 +25,7 @@ use crate::node::{NodeRef, Owns, RowFlags};
 use crate::record::{self, RowOp, RowRecord};
 use longshore_base::{Lsn, PageId, crash_point};
 use longshore_log::Log;
-use longshore_pool::ExclusiveGuard;
+use longshore_pool::{ExclusiveGuard, PageRef};
 
 /// Adoptions that one descent may be held up by.
 const ADOPTIONS_MAX: u32 = 4;
@@ -34,6 +35,17 @@ pub struct LeafWrite<'a> {
     access: &'a Access,
     tree: Tree,
     leaf: ExclusiveGuard<'a>,
+}
+
+/// The leaf that a writer's last change went to: the next one often goes there too.
+///
+/// Any value is safe. Whether the page is still a leaf, and the right one, its content tells.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafHint(Option<(Tree, PageId)>);
+
+impl LeafHint {
+    /// Nothing was changed yet.
+    pub const NONE: LeafHint = LeafHint(None);
 }
 
 /// Where a writer's descent ended.
@@ -70,6 +82,56 @@ impl Tree {
                 }
             }
         }
+    }
+
+    /// [`write_leaf`](Self::write_leaf) for a writer that keeps a hint, which becomes the leaf found.
+    ///
+    /// # Errors
+    /// As [`write_leaf`](Self::write_leaf).
+    #[inline]
+    pub fn write_leaf_near<'a>(
+        &self,
+        access: &'a Access,
+        hint: &mut LeafHint,
+        key: &[u8],
+    ) -> Result<LeafWrite<'a>, AccessError> {
+        if let Some(leaf) = self.latch_hinted(access, *hint, key) {
+            return Ok(LeafWrite {
+                access,
+                tree: *self,
+                leaf,
+            });
+        }
+        let found = self.write_leaf(access, key)?;
+        hint.0 = Some((*self, found.page_id()));
+        Ok(found)
+    }
+
+    /// Latches the leaf of the hint if it is there, is free, and owns `key`.
+    ///
+    /// Nothing is stored to shared memory, and nothing waited for, on account of a hint that is wrong.
+    #[inline]
+    fn latch_hinted<'a>(
+        &self,
+        access: &'a Access,
+        hint: LeafHint,
+        key: &[u8],
+    ) -> Option<ExclusiveGuard<'a>> {
+        let (_, page) = hint.0.filter(|(tree, _)| tree == self)?;
+        let node = access.pool.read_resident(page)?;
+        if !self.is_owner(node.page(), key) {
+            return None;
+        }
+        node.try_exclusive().ok()
+    }
+
+    /// Whether `page` is the leaf that owns `key`.
+    ///
+    /// The fences decide: a live leaf of this store whose range holds the key owns it, however one came
+    /// to it (T1, T4).
+    #[inline]
+    fn is_owner(&self, page: PageRef<'_>, key: &[u8]) -> bool {
+        self.is_node(page, Some(0)) && NodeRef::new(page).owns(key) == Owns::Own
     }
 
     /// Latches the leaf that owns `key`, or reports a foster child on the way when asked to.
@@ -111,8 +173,7 @@ impl Tree {
 
     /// Waits in line for a leaf that was the right one a moment ago, and looks whether it still is.
     ///
-    /// The fences decide: a live leaf of this store whose range holds the key owns it, whatever
-    /// happened meanwhile. A page that cannot be had is left to the next descent to judge.
+    /// A page that cannot be had is left to the next descent to judge.
     #[cold]
     fn wait_for_leaf<'a>(
         &self,
@@ -121,9 +182,7 @@ impl Tree {
         key: &[u8],
     ) -> Option<ExclusiveGuard<'a>> {
         let leaf = access.pool.fix_exclusive(page).ok()?;
-        let is_owner =
-            self.is_node(leaf.page(), Some(0)) && NodeRef::new(leaf.page()).owns(key) == Owns::Own;
-        is_owner.then_some(leaf)
+        self.is_owner(leaf.page(), key).then_some(leaf)
     }
 }
 

@@ -46,7 +46,7 @@ mod verify;
 pub use bulk_load::Loaded;
 pub use free::Freeing;
 pub use leaf_read::{Boundary, LeafRead, Patience, Slot, ValueKind};
-pub use leaf_write::LeafWrite;
+pub use leaf_write::{LeafHint, LeafWrite};
 pub use purge::Purged;
 pub use verify::{PageSet, TreeReport};
 

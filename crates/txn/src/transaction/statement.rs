@@ -165,7 +165,7 @@ impl Work {
         old_chain: OldChain,
     ) -> Result<Step> {
         self.context(core)?;
-        let mut leaf = tree.write_leaf(&core.access, key)?;
+        let mut leaf = tree.write_leaf_near(&core.access, &mut self.leaf_hint, key)?;
         let found = leaf.find(key);
         let written = match found {
             Slot::Present(_) if change == Change::Insert => return Ok(Step::Exists),
@@ -251,7 +251,7 @@ impl Work {
         key: &[u8],
         old_chain: OldChain,
     ) -> Result<Step> {
-        let mut leaf = tree.write_leaf(access, key)?;
+        let mut leaf = tree.write_leaf_near(access, &mut self.leaf_hint, key)?;
         let Slot::Present(slot) = leaf.find(key) else {
             return Ok(Step::Missing);
         };

@@ -5,7 +5,7 @@ use super::purge::Hint;
 use super::slots::Taken;
 use crate::error::Result;
 use crate::lock::{LockName, Mode, Owner, Wait};
-use longshore_access::LogContext;
+use longshore_access::{LeafHint, LogContext};
 use longshore_base::{Lsn, TxnId};
 use longshore_log::{Claim, Log};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use std::time::Duration;
 const CLAIM_MIN: u64 = 2 << 10;
 /// Log space that a transaction claims ahead at most.
 const CLAIM_MAX: u64 = 64 << 10;
+
+/// A transaction's own.
 pub(crate) struct Work {
     pub(super) owner: Owner,
     pub(super) slot: usize,
@@ -24,6 +26,7 @@ pub(crate) struct Work {
     /// Log space claimed ahead the next time.
     claim_ahead: u64,
     pub(super) lock_wait: Duration,
+    pub(super) leaf_hint: LeafHint,
     /// Where it has left ghosts, for purging.
     pub(super) ghosts: Vec<Hint>,
     pub(super) key_buffer: Vec<u8>,
@@ -41,6 +44,7 @@ impl Work {
             cx: None,
             claim_ahead: CLAIM_MIN,
             lock_wait: core.options.lock_wait,
+            leaf_hint: LeafHint::NONE,
             ghosts: Vec::new(),
             key_buffer: Vec::new(),
             value_buffer: Vec::new(),

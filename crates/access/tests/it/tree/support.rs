@@ -1,13 +1,14 @@
 //! A tree with everything that it stands on, and the operations that the storey above makes of it.
 
 use longshore_access::{
-    Access, AccessError, Boundaries, LogContext, PageSet, Patience, RowFlags, RowRecord, Slot,
-    Tree, TreeReport, Unlocked, WriteError, record,
+    Access, AccessError, Boundaries, LeafHint, LeafWrite, LogContext, PageSet, Patience, RowFlags,
+    RowRecord, Slot, Tree, TreeReport, Unlocked, WriteError, record,
 };
 use longshore_base::{Lsn, PageId, PageSize, SeededEnvironment, StoreId, TxnId};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_log::{Log, LogError, LogOptions, Record};
 use longshore_pool::{Pool, PoolError, PoolOptions};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -116,7 +117,7 @@ impl World {
         value: &[u8],
     ) -> Result<Lsn, AccessError> {
         loop {
-            let mut leaf = tree.write_leaf(&self.access, key)?;
+            let mut leaf = self.latch(tree, key)?;
             let done = match leaf.find(key) {
                 Slot::Present(_) => leaf.update(cx, key, RowFlags::NONE, value),
                 Slot::Ghost(_) | Slot::Absent(_) => leaf.insert(cx, key, RowFlags::NONE, value),
@@ -133,6 +134,15 @@ impl World {
         }
     }
 
+    /// Latches the leaf of `key` with the hint of this thread, which may be of another time or world.
+    fn latch(&self, tree: &Tree, key: &[u8]) -> Result<LeafWrite<'_>, AccessError> {
+        thread_local!(static HINT: Cell<LeafHint> = const { Cell::new(LeafHint::NONE) });
+        let mut hint = HINT.get();
+        let leaf = tree.write_leaf_near(&self.access, &mut hint, key);
+        HINT.set(hint);
+        leaf
+    }
+
     /// Deletes; false when there is no such row. Panics unless that works.
     pub fn delete(&self, tree: &Tree, cx: &mut LogContext, key: &[u8]) -> bool {
         self.try_delete(tree, cx, key).unwrap()
@@ -145,7 +155,7 @@ impl World {
         cx: &mut LogContext,
         key: &[u8],
     ) -> Result<bool, AccessError> {
-        let mut leaf = tree.write_leaf(&self.access, key)?;
+        let mut leaf = self.latch(tree, key)?;
         match leaf.ghost(cx, key) {
             Ok(_) => Ok(true),
             Err(WriteError::RowMissing) => Ok(false),
