@@ -129,6 +129,11 @@ impl Cursor {
         Ok(place.map(|place| self.row(place)))
     }
 
+    /// The table that the rows are of.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     fn row(&self, place: Place) -> (&[u8], &[u8]) {
         match place {
             Place::Front(index) => self.front.batch.row(index),

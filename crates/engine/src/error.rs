@@ -10,6 +10,7 @@
 //! I2. After the first [`Error::Poisoned`] every later call that could promise something returns it,
 //! with the same cause, until the database is reopened.
 
+use crate::typed::DecodeError;
 use longshore_base::PageId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,6 +177,19 @@ pub enum Error {
     ValueTooLong {
         /// The longest value.
         maximum: u64,
+    },
+    /// A row whose bytes are not of the types that the table was opened with.
+    #[error(
+        "the {part} of a row of table `{table}` is of another type: {source}; open the table with the \
+         types that it was written with, or as bytes"
+    )]
+    Decode {
+        /// The table.
+        table: String,
+        /// `key` or `value`.
+        part: &'static str,
+        /// What was expected, and what was found.
+        source: DecodeError,
     },
     /// Rows for sorted loading that are not in strictly ascending order.
     #[error("row {row} has a key that is not above that of the row before it; sort the rows first")]

@@ -35,7 +35,8 @@
 //! ```
 //!
 //! Where to go on: [`Database`] for tables and transactions, [`Options`] for what can be chosen,
-//! [`Transaction`] for reading and writing, [`Cursor`] for ranges, [`Error`] for what can go wrong.
+//! [`Transaction`] for reading and writing, [`Cursor`] for ranges, [`TypedTable`] for keys and values of
+//! your own types, [`Error`] for what can go wrong.
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +67,7 @@ mod shared;
 mod stats;
 mod table;
 mod transaction;
+mod typed;
 mod verify;
 
 pub use commit::CommitHandle;
@@ -76,10 +78,17 @@ pub use error::{Error, Result};
 pub use inspect::{LogEntries, LogEntry};
 pub use large::ValueReader;
 pub use longshore_base::{Lsn, PageId, StoreId, TxnId};
+#[cfg(feature = "derive")]
+pub use longshore_derive::{Key, Value};
 pub use maintenance::Maintained;
 pub use options::{Background, DoubleWrite, Durability, IoMode, Options};
 pub use range::KeyRange;
 pub use stats::Stats;
 pub use table::Table;
 pub use transaction::{Savepoint, Transaction, TransactionOptions};
+#[doc(hidden)]
+pub use typed::derived;
+pub use typed::{
+    AsKey, AsPrefix, Context, DecodeError, Key, TypedCursor, TypedRange, TypedTable, Value,
+};
 pub use verify::{Fault, TableReport, VerifyReport};

@@ -14,3 +14,4 @@ mod read_only;
 mod redo;
 mod reopen;
 mod support;
+mod typed;
