@@ -35,9 +35,10 @@ use longshore_log::Level;
 /// Kind of the log record of a checkpoint: two words, `redo_lsn` and `scan_lsn`.
 pub(crate) const CHECKPOINT: u8 = 64;
 
-/// Least number of free pages at the end of the data file for which it is cut off. More than the file
-/// grows by at a time, which is at least 16 pages, or room just made would be cut off again.
-const TRUNCATE_PAGES_MIN: u64 = 20;
+/// Least number of free pages at the end of the data file for which it is cut off. More than the 16 pages
+/// that the file grows by at least, and the 15 free ones that it may have before, or room just made would be
+/// cut off again.
+const TRUNCATE_PAGES_MIN: u64 = 36;
 /// Least share of the data file, as a divisor, for which its free end is cut off. More than the file
 /// grows by at a time, which is an eighth.
 const TRUNCATE_SHARE: u64 = 5;

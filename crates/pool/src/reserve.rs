@@ -19,6 +19,11 @@ impl Pool {
         UsingReserve(PhantomData)
     }
 
+    /// Whether this thread rolls back, and may use what is kept for that.
+    pub fn uses_reserve(&self) -> bool {
+        USES_RESERVE.get() > 0
+    }
+
     /// Puts the first free frames into the reserve.
     pub(crate) fn fill_reserve(&self) {
         while self.reserve.is_short() {

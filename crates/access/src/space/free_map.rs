@@ -13,6 +13,10 @@ use longshore_base::PageId;
 
 /// Pages of an extent: what a thread reserves in one go.
 pub(crate) const EXTENT_PAGES: u64 = 16;
+/// One page of so many is kept for undo, but at least an extent.
+const KEPT_SHARE: u64 = 16;
+/// Most pages that are kept for undo: 8 MiB of 8 KiB pages.
+const KEPT_MAX: u64 = 1024;
 /// Extents in a word of the bitmap.
 const EXTENTS_PER_WORD: u64 = 64 / EXTENT_PAGES;
 
@@ -72,6 +76,12 @@ impl FreeMap {
     /// Pages that nobody has.
     pub(crate) fn free(&self) -> u64 {
         self.free
+    }
+
+    /// Free pages of a file of `pages` pages that only undo may have: a rollback whose old rows find the room
+    /// taken by others splits leaves, and must not fail because the disk is full.
+    pub(crate) fn kept(pages: u64) -> u64 {
+        (pages / KEPT_SHARE).clamp(EXTENT_PAGES, KEPT_MAX)
     }
 
     /// The file has grown to `pages` pages; the new ones are free.

@@ -20,13 +20,17 @@
 //! that a latch holder may take `free` for moments (to give pages back). Reserving never happens under a latch.
 //!
 //! # Failure
-//! The file is grown before anything is changed: a full disk is an error of the reservation.
+//! The file is grown before anything is changed: a full disk is an error of the reservation. A rollback must
+//! not fail for that: rows that it makes longer again may find that others have taken the room, so that
+//! leaves are split. A share of the file is kept free for it ([`FreeMap::kept`]); who may use the pool's
+//! reserve of frames may have those pages too.
 
 mod attach;
 mod free_map;
 mod truncate;
 
 pub use attach::SpaceReport;
+use free_map::EXTENT_PAGES;
 pub(crate) use free_map::{Extent, FreeMap};
 
 use crate::access::Access;
@@ -93,6 +97,25 @@ pub(crate) struct Space {
     last_freeing: AtomicU64,
 }
 
+/// Whom a page is reserved for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Work that may be refused; what is kept for undo stays.
+    Work,
+    /// A rollback.
+    Undo,
+}
+
+impl For {
+    /// Whether there is an extent to take.
+    fn may_take(self, free: &FreeMap) -> bool {
+        match self {
+            For::Work => free.free() >= FreeMap::kept(free.pages()) + EXTENT_PAGES,
+            For::Undo => free.free() > 0,
+        }
+    }
+}
+
 /// A page that nobody else will get. Goes back unless it is used.
 pub(crate) struct Reserved<'a> {
     space: &'a Space,
@@ -151,10 +174,13 @@ impl Space {
         page
     }
 
-    /// Takes an extent from the free pages; false when there are none.
-    fn refill(&self, store: StoreId) -> bool {
+    /// Takes an extent from the free pages; false when there are none for `whom`.
+    fn refill(&self, store: StoreId, whom: For) -> bool {
         let mut extents = self.stripe().0.lock();
         let mut free = self.free.lock();
+        if !whom.may_take(&free) {
+            return false;
+        }
         let Some(extent) = free.take_extent() else {
             return false;
         };
@@ -209,22 +235,26 @@ impl Access {
                     page: Some(page),
                 });
             }
-            if !space.refill(store) {
-                self.grow_file()?;
+            let whom = match self.pool.uses_reserve() {
+                true => For::Undo,
+                false => For::Work,
+            };
+            if !space.refill(store, whom) {
+                self.grow_file(whom)?;
             }
         }
     }
 
     /// Adds free pages at the end of the file.
-    fn grow_file(&self) -> Result<(), AccessError> {
+    fn grow_file(&self, whom: For) -> Result<(), AccessError> {
         let _growing = self.space.growing.lock();
-        let (pages, free) = {
+        let pages = {
             let free = self.space.free.lock();
-            (free.pages(), free.free())
+            if whom.may_take(&free) {
+                return Ok(());
+            }
+            free.pages()
         };
-        if free > 0 {
-            return Ok(());
-        }
         let ahead = (pages / 8).clamp(GROW_MIN, GROW_MAX);
         // On a disk that is nearly full, less is better than nothing.
         let grown = match self.pool.grow(pages + ahead) {

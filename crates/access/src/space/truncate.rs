@@ -5,7 +5,7 @@
 //! before the file, so that no page behind the cut is given out. The log is made durable before the file is
 //! cut: the records that freed those pages must not be lost after the pages are.
 
-use super::{MapPlace, Space};
+use super::{FreeMap, MapPlace, Space};
 use crate::access::Access;
 use crate::action::PageAction;
 use crate::error::AccessError;
@@ -35,7 +35,8 @@ impl Access {
     pub fn free_at_end(&self) -> u64 {
         self.space.drain_stripes();
         let free = self.space.free.lock();
-        free.pages() - free.end()
+        let end = free.end();
+        (free.pages() - end).min(free.free().saturating_sub(FreeMap::kept(end)))
     }
 
     /// Cuts the free pages at the end of the file off. Returns how many pages that were.
@@ -89,6 +90,10 @@ impl Space {
                 free.give_back(PageId::new(last));
                 maps.push(PageId::new(last));
             } else {
+                // What is kept for undo stays, but for pages that a map page given back described.
+                let short = FreeMap::kept(end).saturating_sub(free.free() - (pages - end));
+                let first_behind = maps.last().map_or(pages, |map| map.get());
+                let end = (end + short).min(first_behind);
                 free.shrink(end);
                 return Cut { pages, end, maps };
             }

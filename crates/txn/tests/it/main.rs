@@ -3,6 +3,7 @@
 mod actors;
 mod deadlocks;
 mod early_release;
+mod full;
 mod gate_disk;
 mod lock_cost;
 mod locks;

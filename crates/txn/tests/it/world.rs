@@ -27,6 +27,7 @@ pub struct World {
 pub struct WorldOptions {
     pub page_size: usize,
     pub pool_bytes: usize,
+    pub log_segment_bytes: u64,
     pub log_bytes_max: u64,
     pub lock_wait: Duration,
     pub lock_bytes_max: usize,
@@ -38,6 +39,7 @@ impl Default for WorldOptions {
         WorldOptions {
             page_size: 4096,
             pool_bytes: 4 << 20,
+            log_segment_bytes: 1 << 20,
             log_bytes_max: 64 << 20,
             lock_wait: Duration::from_secs(10),
             lock_bytes_max: 4 << 20,
@@ -54,7 +56,7 @@ struct Parts {
 
 fn log_options(options: WorldOptions) -> LogOptions {
     LogOptions {
-        segment_bytes: 1 << 20,
+        segment_bytes: options.log_segment_bytes,
         buffer_bytes: 256 << 10,
         bytes_max: options.log_bytes_max,
     }
