@@ -146,12 +146,7 @@ fn sort_out(
         let follows = files.loose.is_empty() && expected.is_none_or(|end| end == start);
         match identity {
             Identity::Segment(bytes) if follows => {
-                files.chain.push(Segment {
-                    name,
-                    start,
-                    bytes,
-                    file,
-                });
+                files.chain.push(Segment::new(name, start, bytes, file));
             }
             Identity::Segment(_) => files.loose.push(Loose {
                 name,
@@ -341,12 +336,7 @@ fn check_loose(
     let file = disk.open(&loose.name, mode(access))?;
     let bytes = file.len()?.saturating_sub(segment::HEADER_BYTES);
     let name = loose.name.clone();
-    let segments = Segments::new(vec![Segment {
-        name,
-        start: loose.start,
-        bytes,
-        file,
-    }]);
+    let segments = Segments::new(vec![Segment::new(name, loose.start, bytes, file)]);
     let mut reader = Reader::new(loose.start + bytes);
     // Candidates from `start` on; a record that straddles the border begins in another file.
     let left_over = search(&segments, &mut reader, loose.start)?;

@@ -16,9 +16,17 @@
 //! before the next segment is begun: `prepare` and `recycle` return only then, and segments ahead are
 //! removed last one first. So a record in a segment whose header is wrong, or a finished segment behind
 //! one that is missing or unfinished, is proof of damage.
+//!
+//! # Filling
+//! Space that was only reserved costs more when it is synced: the file system notes which blocks are in
+//! use from now on, a second write to the disk. So a small group that is to be synced and runs beyond
+//! what is filled is written with zeros behind it, up to the end of a stretch; the syncs after it find
+//! their blocks in use. A recycled segment is filled as it comes. Bytes behind the end of the log mean
+//! nothing, and zeros are what they hold in a new segment.
 
 use crate::LogError;
 use longshore_base::crash_point;
+use longshore_base::sync::atomic::{AtomicU64, Ordering};
 use longshore_disk::{Disk, DiskError, DiskFile, OpenMode};
 use std::sync::Arc;
 
@@ -27,6 +35,8 @@ pub(crate) const HEADER_BYTES: u64 = 4096;
 const FIELDS_BYTES: usize = 40;
 const MAGIC: [u8; 8] = *b"LONGSLOG";
 const VERSION: u32 = 2;
+/// Zeros are written up to a multiple of this; less in small segments.
+const STRETCH_BYTES_MAX: u64 = 256 << 10;
 
 /// An open segment.
 pub(crate) struct Segment {
@@ -36,6 +46,9 @@ pub(crate) struct Segment {
     /// Length of the slice.
     pub(crate) bytes: u64,
     pub(crate) file: Arc<dyn DiskFile>,
+    /// Up to this position the file has been written to, not only reserved. A hint of the writer's:
+    /// any smaller value is safe.
+    filled: AtomicU64,
 }
 
 /// Why a segment could not be made ready.
@@ -55,6 +68,17 @@ pub(crate) enum Identity {
 }
 
 impl Segment {
+    /// A segment of which nothing is known to be filled.
+    pub(crate) fn new(name: String, start: u64, bytes: u64, file: Arc<dyn DiskFile>) -> Segment {
+        Segment {
+            name,
+            start,
+            bytes,
+            file,
+            filled: AtomicU64::new(start),
+        }
+    }
+
     /// Position right behind the slice.
     pub(crate) fn end(&self) -> u64 {
         self.start + self.bytes
@@ -68,6 +92,28 @@ impl Segment {
     /// Offset in the file of a position in the slice.
     pub(crate) fn offset(&self, position: u64) -> u64 {
         position - self.start + HEADER_BYTES
+    }
+
+    /// Writes bytes that lie wholly in the slice.
+    pub(crate) fn write(&self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.file.write_at(bytes, self.offset(position))?;
+        // Relaxed: the writer's own.
+        let end = position + bytes.len() as u64;
+        self.filled.fetch_max(end, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How many zeros to write behind `position`, for the sake of the syncs to come.
+    pub(crate) fn zeros_behind(&self, position: u64) -> u64 {
+        // Relaxed: the writer's own.
+        if position <= self.filled.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let stretch = (self.bytes / 16)
+            .next_multiple_of(HEADER_BYTES)
+            .min(STRETCH_BYTES_MAX);
+        let end = self.end().min(position.next_multiple_of(stretch));
+        end.saturating_sub(position)
     }
 
     /// Makes a new segment; returns when it is there for good (S1).
@@ -86,12 +132,7 @@ impl Segment {
         crash_point("log.segment.created");
         disk.sync_directory().map_err(PrepareError::Sync)?;
         crash_point("log.segment.ready");
-        Ok(Segment {
-            name,
-            start,
-            bytes,
-            file,
-        })
+        Ok(Segment::new(name, start, bytes, file))
     }
 
     fn write_new(
@@ -134,12 +175,10 @@ impl Segment {
         self.file.sync().map_err(PrepareError::Sync)?;
         disk.sync_directory().map_err(PrepareError::Sync)?;
         crash_point("log.recycled");
-        Ok(Segment {
-            name,
-            start,
-            bytes: self.bytes,
-            file: self.file.clone(),
-        })
+        let next = Segment::new(name, start, self.bytes, self.file.clone());
+        // Nobody needs it any more, so it has been written from end to end.
+        next.filled.store(next.end(), Ordering::Relaxed);
+        Ok(next)
     }
 
     /// Makes sure again that a segment found ahead of the end is ready: whoever prepared it may have
@@ -308,6 +347,21 @@ mod tests {
             let found = Segment::identify(&*segment.file, &segment.name, 77, 8192);
             assert!(matches!(found, Ok(Identity::Unfinished(_))), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn zeros_reach_to_the_end_of_a_stretch_or_of_the_segment() {
+        let disk = MemoryDisk::new();
+        let segment = Segment::prepare(&disk, 77, 0, 17 * 4096).ok().unwrap();
+        assert_eq!(segment.zeros_behind(0), 0, "nothing was written");
+        assert_eq!(segment.zeros_behind(10), 8192 - 10);
+        segment.write(0, &[1; 8000]).unwrap();
+        assert_eq!(segment.zeros_behind(8000), 0, "its block is in use");
+        assert_eq!(segment.zeros_behind(8001), 191);
+        assert_eq!(segment.zeros_behind(16 * 4096 + 1), 4095);
+        assert_eq!(segment.zeros_behind(17 * 4096), 0);
+        let recycled = segment.recycle(&disk, 77, 1 << 20).ok().unwrap();
+        assert_eq!(recycled.zeros_behind((1 << 20) + 10), 0, "all was written");
     }
 
     #[test]

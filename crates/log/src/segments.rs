@@ -105,12 +105,16 @@ impl Segments {
                 break;
             };
             let count = (bytes.len() - done).min((segment.end() - at) as usize);
-            segment
-                .file
-                .write_at(&bytes[done..done + count], segment.offset(at))?;
+            segment.write(at, &bytes[done..done + count])?;
             done += count;
         }
         Ok(done)
+    }
+
+    /// How many zeros to write behind `position`; see `segment.rs`.
+    pub(crate) fn zeros_behind(&self, position: u64) -> u64 {
+        self.find(position)
+            .map_or(0, |segment| segment.zeros_behind(position))
     }
 
     /// Reads the stream from `position` on; what a file is too short for reads as zeros.
