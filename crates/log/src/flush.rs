@@ -29,7 +29,6 @@ use crate::group::{Goal, Group, Role, RoleGuard, Turn};
 use crate::record::{Draft, KIND_SYNC_MARKER};
 use crate::ring::{Ring, Taker};
 use crate::space::Space;
-use crate::wake::{Parker, Waking};
 use longshore_base::metrics::Counter;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,7 +76,6 @@ pub(crate) struct Counters {
     pub(crate) waits_for_appender: AtomicU64,
     pub(crate) waits_for_room: Counter,
     pub(crate) waits_for_durability: Counter,
-    pub(crate) role_taken: Counter,
 }
 
 impl Flusher {
@@ -106,18 +104,10 @@ impl Flusher {
 
     /// Blocks until `goal` is reached, doing the work if nobody else does it.
     pub(crate) fn wait_for(&self, goal: Goal) -> Result<(), LogError> {
-        let mut parker: Option<Arc<Parker>> = None;
-        loop {
-            let mine = || Waking::Thread(parker.get_or_insert_default().clone());
-            match self.group.enter(goal, mine) {
-                Turn::Reached => return self.outcome(goal),
-                Turn::Lead(role) => self.lead(role, goal)?,
-                Turn::Wait => {
-                    self.counters.role_taken.add(1);
-                    parker.iter().for_each(|parker| parker.park());
-                }
-            }
+        while let Some(role) = self.group.enter(goal) {
+            self.lead(role, goal)?;
         }
+        self.outcome(goal)
     }
 
     /// Asks for `goal` as a task: leaves the work to the flusher thread, or does it here without one.
@@ -126,7 +116,7 @@ impl Flusher {
             if !self.group.is_reached(goal) && self.group.enqueue(goal, cx.waker()) {
                 return Poll::Pending;
             }
-            match self.group.enter(goal, || Waking::Task(cx.waker().clone())) {
+            match self.group.poll_enter(goal, cx.waker()) {
                 Turn::Reached => return Poll::Ready(self.outcome(goal)),
                 Turn::Lead(role) => {
                     if let Err(error) = self.lead(role, goal) {
@@ -146,14 +136,13 @@ impl Flusher {
         }
     }
 
-    fn lead(&self, mut role: RoleGuard<'_>, goal: Goal) -> Result<(), LogError> {
+    fn lead(&self, role: RoleGuard<'_>, goal: Goal) -> Result<(), LogError> {
         if role.role() == Role::Both {
             // Those whom the last sync woke may be about to append: see the header.
             thread::yield_now();
         }
         if role.role() != Role::Syncer {
             self.write(goal)?;
-            role.end_writing();
         }
         match role.role() {
             Role::Writer => Ok(()),
@@ -266,9 +255,9 @@ impl Flusher {
     }
 
     /// As the syncer: makes safe whatever is written by now.
-    fn sync(&self, role: RoleGuard<'_>) -> Result<(), LogError> {
+    fn sync(&self, mut role: RoleGuard<'_>) -> Result<(), LogError> {
         let from = self.group.synced();
-        let to = self.group.written();
+        let to = role.begin_syncing();
         let start = self.env.now();
         for segment in self.space.segments.overlapping(from, to) {
             segment

@@ -1,15 +1,15 @@
 //! Who flushes, and who waits: one writer, one syncer, and everybody else asleep until told.
 //!
 //! # Protocol
-//! Whoever needs the log to get somewhere states a [`Goal`] and enters:
+//! Whoever needs the log to get somewhere states a [`Goal`] and enters. A thread sleeps in
+//! [`Group::enter`] until its goal is reached, the log has failed (ask [`Group::check`]), or it is given
+//! a role; a task asks [`Group::poll_enter`], which registers its waker instead of sleeping.
 //!
-//! | answer | meaning |
+//! | role | what its holder does |
 //! |---|---|
-//! | `Reached` | the goal is reached, or the log has failed (ask [`Group::check`]) |
-//! | `Lead(Writer)` | the caller takes records from the ring and writes them, then leaves |
-//! | `Lead(Syncer)` | the caller syncs what is written, then leaves |
-//! | `Lead(Both)` | the caller writes, leaves the writer's role ([`RoleGuard::end_writing`]), syncs, leaves |
-//! | `Wait` | the role is held; the caller is registered and will be woken |
+//! | `Writer` | takes records from the ring and writes them, then leaves |
+//! | `Syncer` | [`RoleGuard::begin_syncing`], syncs what is written, leaves |
+//! | `Both` | writes, then goes on as the syncer: `begin_syncing` leaves the writer's role |
 //!
 //! What a goal may get, by the roles that are free (`role_for`):
 //!
@@ -24,37 +24,46 @@
 //! roles are apart all the same: an appender that lacks room, or a flusher thread told that the ring
 //! fills, writes beside the sync. No thread of the log's own is needed.
 //!
+//! # Rooms
+//! Threads sleep in rooms, so that a whole group is woken by one system call, during which the waker is
+//! not pushed off its processor by those it wakes. Whoever waits for a sync sleeps in one of two: where
+//! the running sync ends, or where the next group gathers. `begin_syncing` fixes how far the sync will
+//! reach (`covered`) and swaps them:
+//!
 //! ```text
-//!   role free --enter: Lead--> held --leave--> free; then, in this order:
-//!                                 a waiter that may have a free role -> the first *thread* is elected: woken
-//!                                 waiters whose goal is reached      -> woken
+//!   goal > covered:   gathering room --begin_syncing--> running room --leave: all woken
+//!   goal <= covered:                                    running room --leave: all woken
 //! ```
 //!
-//! The elected is woken first, so that the next sync begins before the last one's owners have been told.
-//! Whoever enters earlier than the elected takes the role from it, and serves it too.
+//! Whoever reserved too late for the group that it slept with enters again, and sleeps in the other.
+//! A role that becomes free is settled (`elect`): of each room that it may serve, *one* is woken. The
+//! next group's is woken before the group whose sync has ended, so that the next sync begins before its
+//! owners have been told. Whoever enters earlier than the elected takes the role, and serves it too.
 //!
-//! A thread that is woken always enters again, so electing one is enough. A task may have been
-//! dropped; if only tasks need a role, the flusher thread is told, or without one all of them are woken.
+//! A thread that is woken always looks again, so electing one is enough. A task may have been dropped;
+//! the flusher thread is told of tasks that need a role, or without one all of them are woken.
 //!
 //! # Invariants
 //! G1. At most one writer and one syncer.
 //! G2. While a role is free, nobody who may have it is asleep without an elected one being awake: every
-//! leave settles all waiters, and whoever enters takes what it may have. An elected one that finds its
-//! goal reached was overtaken by a leader, whose leave settles again.
+//! leave settles, and whoever enters takes what it may have. An elected one that finds its goal
+//! reached was overtaken by a leader, whose leave settles again.
 //! G3. `released`, `written` and `synced` never fall; each is raised by the holder of the role only
 //! (`written`, `released`: the writer; `synced`: the syncer), before it leaves.
 //! G4. Failed once, failed for ever: `cause` is set once, and all waiters are woken.
+//! G5. Nobody asleep has reached its goal without a call on its way to the whole room: who sleeps in
+//! the gathering room wants more than `covered`; the running room is woken when its sync ends, well or not.
 //!
 //! # Ordering
 //! `written` and `synced` are stored with Release before the role is left and loaded with Acquire: who
-//! sees a position reached may read the bytes before it. Registration is under the mutex that every
+//! sees a position reached may read the bytes before it. Going to sleep is under the mutex that every
 //! leave takes after raising its position, so a waiter either sees the position or is seen by the leave.
 //!
 //! # Source
 //! Group commit by leader and followers; Shore-MT §6.2.2 (flush and wait as critical sections apart).
 
 use crate::LogError;
-use crate::wake::Waking;
+use crate::rooms::{Room, Rooms, Sleepers};
 use crossbeam_utils::CachePadded;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use longshore_base::sync::{Condvar, Mutex};
@@ -92,14 +101,14 @@ pub enum Role {
     Both,
 }
 
-/// What the one who entered is to do.
+/// What a task is to do.
 #[must_use]
 pub enum Turn<'a> {
     /// Go on: the goal is reached, or never will be.
     Reached,
     /// Do the job, raise the position, drop the guard.
     Lead(RoleGuard<'a>),
-    /// Sleep until woken, then enter again.
+    /// Ask again when woken.
     Wait,
 }
 
@@ -108,6 +117,7 @@ pub struct Group {
     /// Read by every append and every commit; written once per group.
     progress: CachePadded<Progress>,
     state: Mutex<State>,
+    rooms: Rooms,
     /// Where the flusher thread waits; guarded by `state`.
     work: Condvar,
 }
@@ -126,13 +136,26 @@ struct State {
     writing: bool,
     syncing: bool,
     nudged: bool,
-    waiters: Vec<Waiter>,
+    /// What the running sync will reach; what is synced, while none runs.
+    covered: u64,
+    sleepers: Sleepers,
+    tasks: Vec<Task>,
+    /// Times that a thread went to sleep.
+    slept: u64,
     cause: Option<Arc<str>>,
 }
 
-struct Waiter {
+struct Task {
     goal: Goal,
-    wake: Waking,
+    waker: Waker,
+}
+
+/// Who is to be woken once the mutex is free.
+#[must_use]
+#[derive(Default)]
+struct Wakes {
+    rooms: [Option<Room>; 2],
+    tasks: Vec<Waker>,
 }
 
 impl Group {
@@ -146,7 +169,11 @@ impl Group {
                 failed: AtomicBool::new(false),
                 has_flusher: AtomicBool::new(false),
             }),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(State {
+                covered: start,
+                ..State::default()
+            }),
+            rooms: Rooms::default(),
             work: Condvar::new(),
         }
     }
@@ -201,34 +228,56 @@ impl Group {
         }
         // Relaxed: under the mutex; the fast path may learn of it a little later.
         self.progress.failed.store(true, Ordering::Relaxed);
-        let waiters = std::mem::take(&mut state.waiters);
+        state.sleepers = Sleepers::default();
+        let tasks = std::mem::take(&mut state.tasks);
         drop(state);
-        waiters.into_iter().for_each(|waiter| waiter.wake.wake());
+        self.rooms.wake_everybody();
+        tasks.into_iter().for_each(|task| task.waker.wake());
         self.failure()
     }
 
-    /// Finds out what to do for `goal`; registers what `waking` returns if that is to wait.
-    pub fn enter(&self, goal: Goal, waking: impl FnOnce() -> Waking) -> Turn<'_> {
+    /// As a thread: sleeps until the goal is reached or never will be (`None`), or a role is to be taken.
+    pub fn enter(&self, goal: Goal) -> Option<RoleGuard<'_>> {
         if self.is_reached(goal) {
-            return Turn::Reached;
+            return None;
         }
         let mut state = self.state.lock();
-        if state.cause.is_some() {
+        loop {
+            match self.turn(&mut state, goal) {
+                Turn::Reached => return None,
+                Turn::Lead(role) => return Some(role),
+                Turn::Wait => {
+                    state.slept += 1;
+                    let room = state.room_for(goal);
+                    state.sleepers.add(room);
+                    state = self.rooms.sleep(room, state);
+                }
+            }
+        }
+    }
+
+    /// As a task: finds out what to do for `goal`; registers the waker if that is to wait.
+    pub fn poll_enter(&self, goal: Goal, waker: &Waker) -> Turn<'_> {
+        let mut state = self.state.lock();
+        let turn = self.turn(&mut state, goal);
+        if matches!(turn, Turn::Wait) {
+            state.register(goal, waker);
+        }
+        turn
+    }
+
+    /// Under the mutex: a role left before has raised its position before.
+    fn turn(&self, state: &mut State, goal: Goal) -> Turn<'_> {
+        if state.cause.is_some() || self.is_reached(goal) {
             return Turn::Reached;
         }
-        // Once more under the mutex: a role left in between has raised its position before.
-        if self.is_reached(goal) {
-            return Turn::Reached;
+        match self.role_for(state, goal) {
+            Some(role) => {
+                state.hold(role, true);
+                Turn::Lead(RoleGuard { group: self, role })
+            }
+            None => Turn::Wait,
         }
-        if let Some(role) = self.role_for(&state, goal) {
-            state.hold(role, true);
-            return Turn::Lead(RoleGuard { group: self, role });
-        }
-        state.register(Waiter {
-            goal,
-            wake: waking(),
-        });
-        Turn::Wait
     }
 
     /// Registers a task for `goal` and leaves the work to the flusher thread; false without one.
@@ -241,22 +290,23 @@ impl Group {
         if !self.has_flusher() || state.cause.is_some() || self.is_reached(goal) {
             return false;
         }
-        state.register(Waiter {
-            goal,
-            wake: Waking::Task(waker.clone()),
-        });
+        state.register(goal, waker);
         state.nudged = true;
         self.work.notify_one();
         true
     }
 
-    /// Raises a position, as the holder of its role, and wakes who waited for just that.
+    /// Raises a position, as the writer, and wakes who waited for just that.
     pub fn raise(&self, goal: Goal) {
         self.store(goal);
         let mut state = self.state.lock();
-        let woken = self.take_reached(&mut state);
+        let room = state.room_for(goal);
+        let wakes = Wakes {
+            rooms: [state.sleepers.take_all(room), None],
+            tasks: self.take_reached(&mut state),
+        };
         drop(state);
-        woken.into_iter().for_each(Waking::wake);
+        self.wake(wakes);
     }
 
     fn store(&self, goal: Goal) {
@@ -271,53 +321,61 @@ impl Group {
     fn leave(&self, role: Role) {
         let mut state = self.state.lock();
         state.hold(role, false);
-        let reached = self.take_reached(&mut state);
-        let elected = self.elect(&mut state);
-        drop(state);
-        elected.into_iter().chain(reached).for_each(Waking::wake);
-    }
-
-    fn take_reached(&self, state: &mut State) -> Vec<Waking> {
-        let reached = state
-            .waiters
-            .extract_if(.., |waiter| self.is_reached(waiter.goal));
-        reached.map(|waiter| waiter.wake).collect()
-    }
-
-    /// Removes from the waiters, for each role that some of them may have, one who will take it. A
-    /// writer that nobody is going to sync for goes before one that syncs: appenders may hang on it.
-    fn elect(&self, state: &mut State) -> Vec<Waking> {
-        let mut elected = Vec::new();
-        let mut is_writing = false;
-        for role in [Role::Writer, Role::Syncer, Role::Both] {
-            // Who is to have both waits until the writer elected before it leaves.
-            let may = |state: &State, waiter: &Waiter| {
-                self.role_for(state, waiter.goal) == Some(role)
-                    && !(is_writing && role == Role::Both)
-            };
-            if !state.waiters.iter().any(|waiter| may(state, waiter)) {
-                continue;
-            }
-            is_writing |= role == Role::Writer;
-            let thread = state.waiters.iter().position(|waiter| {
-                self.role_for(state, waiter.goal) == Some(role)
-                    && matches!(waiter.wake, Waking::Thread(_))
-            });
-            if let Some(index) = thread {
-                elected.push(state.waiters.remove(index).wake);
-            } else if self.has_flusher() {
-                state.nudged = true;
-                self.work.notify_one();
-            } else {
-                let waiters = std::mem::take(&mut state.waiters);
-                let (tasks, others): (Vec<Waiter>, _) = waiters
-                    .into_iter()
-                    .partition(|waiter| self.role_for(state, waiter.goal) == Some(role));
-                state.waiters = others;
-                elected.extend(tasks.into_iter().map(|waiter| waiter.wake));
-            }
+        let mut wakes = self.elect(&mut state);
+        if role != Role::Writer {
+            state.covered = self.synced();
+            let running = state.sleepers.running();
+            wakes.rooms[1] = state.sleepers.take_all(running);
+            wakes.tasks.extend(self.take_reached(&mut state));
         }
-        elected
+        drop(state);
+        self.wake(wakes);
+    }
+
+    fn wake(&self, wakes: Wakes) {
+        let rooms = wakes.rooms.into_iter().flatten();
+        rooms.for_each(|room| self.rooms.wake_all(room));
+        wakes.tasks.into_iter().for_each(Waker::wake);
+    }
+
+    fn take_reached(&self, state: &mut State) -> Vec<Waker> {
+        let reached = state
+            .tasks
+            .extract_if(.., |task| self.is_reached(task.goal));
+        reached.map(|task| task.waker).collect()
+    }
+
+    /// Settles the free roles: wakes those who will take them. Whoever does settles again as it leaves.
+    fn elect(&self, state: &mut State) -> Wakes {
+        let mut wakes = Wakes::default();
+        let gathering = state.sleepers.gathering();
+        if !state.writing {
+            self.rooms.wake_one(&mut state.sleepers, Room::Released);
+            self.rooms.wake_one(&mut state.sleepers, Room::Written);
+        }
+        match (state.writing, state.syncing) {
+            (false, false) => self.rooms.wake_one(&mut state.sleepers, gathering),
+            // Only those whose records are written may sync: let each of them look.
+            (true, false) => wakes.rooms[0] = state.sleepers.take_all(gathering),
+            (_, true) => {}
+        }
+        wakes.tasks = self.elect_tasks(state);
+        wakes
+    }
+
+    fn elect_tasks(&self, state: &mut State) -> Vec<Waker> {
+        let tasks = std::mem::take(&mut state.tasks);
+        let (able, others): (Vec<Task>, _) = tasks
+            .into_iter()
+            .partition(|task| self.role_for(state, task.goal).is_some());
+        state.tasks = others;
+        if able.is_empty() || !self.has_flusher() {
+            return able.into_iter().map(|task| task.waker).collect();
+        }
+        state.tasks.extend(able);
+        state.nudged = true;
+        self.work.notify_one();
+        Vec::new()
     }
 
     /// What the goal, not reached, may get now: see the table in the header.
@@ -343,6 +401,11 @@ impl Group {
             Goal::Synced(to) if self.written() >= to => Need::Sync,
             _ => Need::Write,
         }
+    }
+
+    /// Times that a thread went to sleep.
+    pub fn slept(&self) -> u64 {
+        self.state.lock().slept
     }
 
     #[inline]
@@ -373,10 +436,7 @@ impl Group {
             state = self.work.wait_timeout(state, limit).0;
         }
         state.nudged = false;
-        let goals = state.waiters.iter().filter_map(|waiter| match waiter.wake {
-            Waking::Task(_) => Some(waiter.goal),
-            Waking::Thread(_) => None,
-        });
+        let goals = state.tasks.iter().map(|task| task.goal);
         goals.max_by_key(|goal| match goal {
             Goal::Released(to) => (0, *to),
             Goal::Written(to) => (1, *to),
@@ -395,14 +455,22 @@ impl State {
         }
     }
 
-    /// Adds a waiter; a task that was polled again replaces itself.
-    fn register(&mut self, new: Waiter) {
-        let same = self.waiters.iter().any(|old| match (&old.wake, &new.wake) {
-            (Waking::Task(a), Waking::Task(b)) => old.goal == new.goal && a.will_wake(b),
-            _ => false,
-        });
-        if !same {
-            self.waiters.push(new);
+    /// Adds a task; one that was polled again replaces itself.
+    fn register(&mut self, goal: Goal, waker: &Waker) {
+        let is_same = |task: &Task| task.goal == goal && task.waker.will_wake(waker);
+        if !self.tasks.iter().any(is_same) {
+            let waker = waker.clone();
+            self.tasks.push(Task { goal, waker });
+        }
+    }
+
+    /// Where a thread with this goal sleeps.
+    fn room_for(&self, goal: Goal) -> Room {
+        match goal {
+            Goal::Released(_) => Room::Released,
+            Goal::Written(_) => Room::Written,
+            Goal::Synced(to) if to <= self.covered => self.sleepers.running(),
+            Goal::Synced(_) => self.sleepers.gathering(),
         }
     }
 }
@@ -419,12 +487,24 @@ impl RoleGuard<'_> {
         self.role
     }
 
-    /// Leaves the writer's role and keeps the syncer's, so that others may write beside the sync.
-    pub fn end_writing(&mut self) {
-        if self.role == Role::Both {
-            self.role = Role::Syncer;
-            self.group.leave(Role::Writer);
+    /// Begins a sync, which will make safe whatever is written by now: leaves the writer's role, so
+    /// that others may write beside the sync, and opens another room for the group after it. Returns
+    /// how far the sync will reach.
+    pub fn begin_syncing(&mut self) -> u64 {
+        assert!(self.role != Role::Writer, "log G1");
+        let group = self.group;
+        let was = std::mem::replace(&mut self.role, Role::Syncer);
+        let mut state = group.state.lock();
+        let covered = group.written();
+        state.covered = covered;
+        state.sleepers.swap();
+        if was == Role::Both {
+            state.writing = false;
+            let wakes = group.elect(&mut state);
+            drop(state);
+            group.wake(wakes);
         }
+        covered
     }
 
     /// Raises the synced position and leaves in one step, so that the next sync begins at once.
@@ -452,13 +532,10 @@ impl Drop for FlusherGuard<'_> {
             .progress
             .has_flusher
             .store(false, Ordering::Relaxed);
-        let tasks = state
-            .waiters
-            .extract_if(.., |waiter| matches!(waiter.wake, Waking::Task(_)));
-        let tasks: Vec<_> = tasks.collect();
+        let tasks = std::mem::take(&mut state.tasks);
         drop(state);
         // They are polled again, and then find out that they must lead themselves.
-        tasks.into_iter().for_each(|waiter| waiter.wake.wake());
+        tasks.into_iter().for_each(|task| task.waker.wake());
     }
 }
 

@@ -34,6 +34,7 @@ mod options;
 mod reader;
 mod record;
 mod recover;
+mod rooms;
 mod scan;
 mod segment;
 mod segments;
@@ -50,10 +51,6 @@ pub mod group;
 mod ring;
 #[cfg(loom)]
 pub mod ring;
-#[cfg(not(loom))]
-mod wake;
-#[cfg(loom)]
-pub mod wake;
 
 pub use error::{FullCause, LogError};
 pub use handle::DurableHandle;

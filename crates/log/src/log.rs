@@ -348,7 +348,7 @@ impl Log {
             waits_for_room: counters.waits_for_room.get(),
             waits_for_durability: counters.waits_for_durability.get(),
             waits_for_appender: get(&counters.waits_for_appender),
-            role_taken: counters.role_taken.get(),
+            role_taken: group.slept(),
             unwritten_bytes: tail.saturating_sub(group.written()),
             claimed_bytes: space.claimed(tail),
             segments: space.segments.count() as u64,

@@ -6,9 +6,8 @@
 #![cfg(loom)]
 
 use longshore_base::sync::{Arc, Mutex, thread};
-use longshore_log::group::{Goal, Group, Role, Turn};
+use longshore_log::group::{Goal, Group, Role};
 use longshore_log::ring::{Ring, Taker};
-use longshore_log::wake::{Parker, Waking};
 
 /// Bodies of the records found in `out`, which must be whole.
 fn bodies(mut out: &[u8]) -> Vec<u64> {
@@ -140,41 +139,35 @@ struct File {
 
 /// Follows the protocol of `Flusher::wait_for` on a log whose tail is at 2.
 fn wait_for(group: &Group, file: &File, goal: Goal) {
-    let parker = std::sync::Arc::new(Parker::default());
-    loop {
-        match group.enter(goal, || Waking::Thread(parker.clone())) {
-            Turn::Reached => return,
-            Turn::Wait => parker.park(),
-            Turn::Lead(mut role) => {
-                if role.role() != Role::Syncer {
-                    let mut written = file.written.try_lock().expect("G1: one writer");
-                    // As little as possible, so that others' goals stay open.
-                    *written += 1;
-                    group.raise(Goal::Written(*written));
-                    drop(written);
-                    role.end_writing();
-                }
-                if role.role() == Role::Syncer {
-                    let mut synced = file.synced.try_lock().expect("G1: one syncer");
-                    *synced = group.written();
-                    let to = *synced;
-                    drop(synced);
-                    role.end_syncing(to);
-                }
-            }
+    while let Some(mut role) = group.enter(goal) {
+        if role.role() != Role::Syncer {
+            let mut written = file.written.try_lock().expect("G1: one writer");
+            // As little as possible, so that others' goals stay open.
+            *written += 1;
+            group.raise(Goal::Written(*written));
+        }
+        if role.role() != Role::Writer {
+            let mut synced = file.synced.try_lock().expect("G1: one syncer");
+            *synced = role.begin_syncing();
+            let to = *synced;
+            drop(synced);
+            role.end_syncing(to);
         }
     }
 }
 
-fn waiters(goals: [Goal; 2]) {
+fn waiters<const COUNT: usize>(goals: [Goal; COUNT]) {
     explore(move || {
         let shared = Arc::new((Group::new(0), File::default()));
-        let other = {
-            let shared = shared.clone();
-            thread::spawn(move || wait_for(&shared.0, &shared.1, goals[0]))
-        };
-        wait_for(&shared.0, &shared.1, goals[1]);
-        other.join().unwrap();
+        let others: Vec<_> = goals[1..]
+            .iter()
+            .map(|&goal| {
+                let shared = shared.clone();
+                thread::spawn(move || wait_for(&shared.0, &shared.1, goal))
+            })
+            .collect();
+        wait_for(&shared.0, &shared.1, goals[0]);
+        others.into_iter().for_each(|other| other.join().unwrap());
         assert!(goals.iter().all(|goal| shared.0.is_reached(*goal)));
     });
 }
@@ -185,33 +178,30 @@ fn nobody_sleeps_while_a_role_is_free() {
     waiters([Goal::Written(2), Goal::Synced(1)]);
 }
 
+/// Two sleep while one leads: in one room, in the two rooms, in rooms of either kind.
+#[test]
+fn everybody_is_called_whatever_room_he_sleeps_in() {
+    waiters([Goal::Synced(1), Goal::Synced(2), Goal::Synced(2)]);
+    waiters([Goal::Synced(1), Goal::Synced(1), Goal::Synced(2)]);
+    waiters([Goal::Written(1), Goal::Written(2), Goal::Synced(1)]);
+}
+
 /// A failure reaches a waiter whenever it comes.
 #[test]
 fn a_failure_wakes_whoever_waits() {
-    loom::model(|| {
+    let fail_if_leading = |group: &Group| {
+        while let Some(role) = group.enter(Goal::Synced(1)) {
+            group.fail("the disk broke");
+            drop(role);
+        }
+    };
+    loom::model(move || {
         let group = Arc::new(Group::new(0));
         let failing = {
             let group = group.clone();
-            thread::spawn(move || {
-                if let Turn::Lead(role) =
-                    group.enter(Goal::Written(1), || Waking::Thread(Default::default()))
-                {
-                    group.fail("the disk broke");
-                    drop(role);
-                }
-            })
+            thread::spawn(move || fail_if_leading(&group))
         };
-        let parker = std::sync::Arc::new(Parker::default());
-        loop {
-            match group.enter(Goal::Written(1), || Waking::Thread(parker.clone())) {
-                Turn::Reached => break,
-                Turn::Wait => parker.park(),
-                Turn::Lead(role) => {
-                    group.fail("the disk broke");
-                    drop(role);
-                }
-            }
-        }
+        fail_if_leading(&group);
         assert!(group.check().is_err());
         failing.join().unwrap();
     });

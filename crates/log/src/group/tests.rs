@@ -1,9 +1,10 @@
 //! Who becomes what, and who is woken.
 
 use super::*;
-use crate::wake::Parker;
+use crate::rooms::Turns;
 use std::sync::atomic::AtomicUsize;
 use std::task::Wake;
+use std::thread::JoinHandle;
 
 struct Bell(AtomicUsize);
 
@@ -13,20 +14,23 @@ impl Wake for Bell {
     }
 }
 
-fn thread() -> (Arc<Parker>, Waking) {
-    let parker = Arc::new(Parker::default());
-    (parker.clone(), Waking::Thread(parker))
-}
-
-fn is_woken(parker: &Parker) -> bool {
-    parker.is_woken()
-}
-
+/// Takes a role that is free.
 fn lead(group: &Group, goal: Goal) -> RoleGuard<'_> {
-    match group.enter(goal, || unreachable!("the role is free")) {
-        Turn::Lead(role) => role,
-        _ => panic!("no role for {goal:?}"),
+    group.enter(goal).expect("a goal that is not reached")
+}
+
+/// Spawns a thread that sleeps until `goal` is reached, or leads once; tells whether it led. Returns
+/// when it sleeps.
+fn sleeper(group: &Arc<Group>, goal: Goal) -> JoinHandle<bool> {
+    let slept = group.slept();
+    let thread = {
+        let group = group.clone();
+        std::thread::spawn(move || group.enter(goal).is_some())
+    };
+    while group.slept() == slept {
+        std::thread::yield_now();
     }
+    thread
 }
 
 #[test]
@@ -35,7 +39,7 @@ fn syncer_and_writer_work_at_the_same_time() {
     let mut leader = lead(&group, Goal::Synced(100));
     assert_eq!(leader.role(), Role::Both);
     group.raise(Goal::Written(100));
-    leader.end_writing();
+    assert_eq!(leader.begin_syncing(), 100);
     assert_eq!(leader.role(), Role::Syncer);
     let writer = lead(&group, Goal::Written(200));
     assert_eq!(writer.role(), Role::Writer);
@@ -46,23 +50,25 @@ fn syncer_and_writer_work_at_the_same_time() {
 
 #[test]
 fn who_is_to_be_synced_gathers_behind_a_sync() {
-    let group = Group::new(64);
+    let group = Arc::new(Group::new(64));
     let mut leader = lead(&group, Goal::Synced(100));
+    let early = sleeper(&group, Goal::Synced(90));
     group.raise(Goal::Written(100));
-    leader.end_writing();
-    let sleepers: Vec<_> = [100, 200, 300]
-        .into_iter()
-        .map(|to| {
-            let (parker, waking) = thread();
-            let turn = group.enter(Goal::Synced(to), || waking);
-            assert!(matches!(turn, Turn::Wait), "nobody writes for {to} alone");
-            parker
-        })
-        .collect();
-    leader.end_syncing(100);
-    let woken: Vec<_> = sleepers.iter().map(|parker| is_woken(parker)).collect();
-    assert_eq!(woken, [true, true, false], "one reached, one elected");
-    assert_eq!(lead(&group, Goal::Synced(200)).role(), Role::Both);
+    let covered = leader.begin_syncing();
+    let late = [100, 200, 300].map(|to| sleeper(&group, Goal::Synced(to)));
+    let count = |turn| group.state.lock().sleepers.count(Room::Synced(turn));
+    assert_eq!(count(Turns::Odd), 2, "the early one, and the covered");
+    assert_eq!(
+        count(Turns::Even),
+        2,
+        "who wants more than this sync brings"
+    );
+    leader.end_syncing(covered);
+    assert!(!early.join().unwrap());
+    let [covered, gathered, other] = late.map(|thread| thread.join().unwrap());
+    assert!(!covered);
+    // One is elected; its leaving elects the other, for nothing has been written.
+    assert!(gathered && other);
 }
 
 #[test]
@@ -107,27 +113,26 @@ fn every_goal_finds_one_row_of_the_table() {
 
 #[test]
 fn leaving_wakes_the_reached_and_elects_one_of_the_others() {
-    let group = Group::new(64);
+    let group = Arc::new(Group::new(64));
     let writer = lead(&group, Goal::Written(100));
-    let sleepers: Vec<_> = [100, 90, 200, 300]
-        .into_iter()
-        .map(|to| {
-            let (parker, waking) = thread();
-            assert!(matches!(
-                group.enter(Goal::Written(to), || waking),
-                Turn::Wait
-            ));
-            parker
-        })
-        .collect();
+    let reached = [100, 90].map(|to| sleeper(&group, Goal::Written(to)));
     group.raise(Goal::Written(100));
+    assert_eq!(reached.map(|thread| thread.join().unwrap()), [false; 2]);
+    let others = [200, 300].map(|to| sleeper(&group, Goal::Written(to)));
     drop(writer);
-    let woken: Vec<_> = sleepers.iter().map(|parker| is_woken(parker)).collect();
-    assert_eq!(
-        woken,
-        [true, true, true, false],
-        "two reached, one of two elected"
-    );
+    assert_eq!(others.map(|thread| thread.join().unwrap()), [true; 2]);
+}
+
+#[test]
+fn a_sync_given_up_wakes_those_it_was_for() {
+    let group = Arc::new(Group::new(64));
+    let mut leader = lead(&group, Goal::Synced(100));
+    group.raise(Goal::Written(100));
+    let _ = leader.begin_syncing();
+    let covered = sleeper(&group, Goal::Synced(100));
+    drop(leader);
+    assert!(covered.join().unwrap(), "it takes over");
+    let _ = lead(&group, Goal::Synced(100));
 }
 
 #[test]
@@ -136,11 +141,9 @@ fn tasks_alone_are_all_woken_without_a_flusher() {
     let syncer_first = lead(&group, Goal::Written(100));
     let bell = Arc::new(Bell(AtomicUsize::new(0)));
     for to in [200, 300] {
-        let waking = Waking::Task(bell.clone().into());
-        assert!(matches!(
-            group.enter(Goal::Synced(to), || waking),
-            Turn::Wait
-        ));
+        let waker = bell.clone().into();
+        let turn = group.poll_enter(Goal::Synced(to), &waker);
+        assert!(matches!(turn, Turn::Wait));
     }
     drop(syncer_first);
     assert_eq!(bell.0.load(Ordering::Relaxed), 2);
@@ -168,21 +171,16 @@ fn flusher_learns_the_farthest_goal_of_tasks() {
 
 #[test]
 fn failure_wakes_everybody_and_keeps_the_first_cause() {
-    let group = Group::new(64);
+    let group = Arc::new(Group::new(64));
     let writer = lead(&group, Goal::Written(100));
-    let (parker, waking) = thread();
-    assert!(matches!(
-        group.enter(Goal::Synced(100), || waking),
-        Turn::Wait
-    ));
+    let goals = [Goal::Synced(100), Goal::Written(100), Goal::Released(100)];
+    let sleepers = goals.map(|goal| sleeper(&group, goal));
     group.fail("first");
     group.fail("second");
-    assert!(is_woken(&parker));
+    let led = sleepers.map(|thread| thread.join().unwrap());
+    assert_eq!(led, [false; 3]);
     drop(writer);
-    assert!(matches!(
-        group.enter(Goal::Written(100), || unreachable!()),
-        Turn::Reached
-    ));
+    assert!(group.enter(Goal::Written(100)).is_none());
     assert_eq!(&*group.cause().unwrap(), "first");
     assert!(group.check().unwrap_err().is_poisoned());
 }
