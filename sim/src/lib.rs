@@ -6,6 +6,7 @@ pub mod campaign;
 pub mod faults;
 pub mod fixed;
 pub mod flip;
+pub mod history;
 pub mod life;
 pub mod model;
 pub mod place;

@@ -2,6 +2,10 @@
 
 use clap::{Parser, Subcommand};
 use sim::campaign;
+use sim::history::{self, HistoryError, Level, Order};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the whole engine on a simulated disk, and looks for a way to lose or invent a commit.
@@ -41,6 +45,20 @@ enum Command {
     Faults,
     /// Every bit of one page of each kind, and of a log segment, flipped
     Flip,
+    /// Looks in a recorded history for what an isolation level forbids
+    Check {
+        /// The history, in JSON lines (see the README)
+        file: PathBuf,
+        /// The level that was promised
+        #[arg(long, value_enum)]
+        level: Level,
+        /// What was over before another began must come before it
+        #[arg(long)]
+        strict: bool,
+        /// The report as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -63,6 +81,12 @@ fn main() -> ExitCode {
         Command::Sweep => sim::sweep::run(),
         Command::Faults => sim::faults::run(),
         Command::Flip => sim::flip::run(),
+        Command::Check {
+            file,
+            level,
+            strict,
+            json,
+        } => return check(&file, level, strict, json),
     };
     match outcome {
         Ok(summary) => {
@@ -72,6 +96,30 @@ fn main() -> ExitCode {
         Err(wrong) => {
             eprintln!("FAILED: {wrong}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Checks a history; the report goes to standard output in any case.
+fn check(file: &Path, level: Level, strict: bool, json: bool) -> ExitCode {
+    let order = if strict { Order::Strict } else { Order::Any };
+    let checked = File::open(file)
+        .map_err(HistoryError::Unreadable)
+        .and_then(|source| history::check(BufReader::with_capacity(1 << 20, source), level, order));
+    match checked {
+        Ok(report) => {
+            match json {
+                true => println!("{}", serde_json::to_string(&report).expect("plain data")),
+                false => println!("{report}"),
+            }
+            ExitCode::from(u8::from(!report.valid))
+        }
+        Err(error) => {
+            eprintln!("FAILED: {}: {error}", file.display());
+            match error {
+                HistoryError::Empty => ExitCode::FAILURE,
+                _ => ExitCode::from(2),
+            }
         }
     }
 }

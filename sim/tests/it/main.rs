@@ -1,5 +1,7 @@
 //! Short runs of everything that the command line can run at length.
 
+mod history;
+
 use sim::{campaign, faults, flip, sweep};
 
 #[test]
