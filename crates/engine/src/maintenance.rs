@@ -3,7 +3,7 @@
 //! | thread       | does                                              | wakes                    |
 //! |--------------|---------------------------------------------------|--------------------------|
 //! | flusher      | writes and syncs the log for waiting commits      | when somebody waits      |
-//! | cleaner      | writes dirty pages, keeps free frames ahead       | when the pool asks       |
+//! | cleaner      | writes dirty pages, keeps frames and memory ahead | when the pool asks       |
 //! | checkpointer | moves the log's start forward                     | every quarter of the log |
 //! | purger       | frees what deletes and drops have left            | ten times a second       |
 //!

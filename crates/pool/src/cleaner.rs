@@ -162,13 +162,15 @@ impl Cleaner {
 const COPY_TRIES: u32 = 4;
 
 impl Pool {
-    /// Runs one round of the cleaner: frees frames ahead of need, writing up to `budget` pages.
+    /// Runs one round of the cleaner: frees frames ahead of need, writing up to `budget` pages, and brings
+    /// in the memory of those that will be used for the first time.
     ///
     /// # Errors
     /// Those of writing: [`PoolError::LogLost`], [`PoolError::Disk`], [`PoolError::Poisoned`]. Nothing is lost;
     /// the pages stay dirty.
     pub fn maintain(&self, budget: usize) -> Result<Maintained, PoolError> {
         self.check_poison()?;
+        self.bring_memory_in();
         let mut done = Maintained::default();
         let mut cleaner = self.cleaner.lock();
         self.settle_tail(&mut cleaner)?;
@@ -195,7 +197,8 @@ impl Pool {
         Ok(done)
     }
 
-    /// Waits until a miss finds free frames getting scarce, for at most `limit`; true if they are.
+    /// Waits until a miss finds free frames, or those that have memory, getting scarce, for at most `limit`;
+    /// true if they are.
     pub fn wait_for_work(&self, limit: Duration) -> bool {
         self.bell.wait(limit)
     }

@@ -97,7 +97,7 @@ impl Pool {
             id: Some(id),
         };
         if let Some(id) = self.free.take(&self.frames) {
-            if self.free.len() < self.free_target() / 2 {
+            if self.free.len() < self.free_target() / 2 || self.wants_memory() {
                 self.bell.ring();
             }
             return Ok(Some(own(id)));

@@ -18,6 +18,7 @@ use longshore_base::sync::atomic::{AtomicU64, Ordering};
 use longshore_base::{Lsn, PageId, PageSize};
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64 as PageWord;
 
@@ -191,15 +192,28 @@ impl Frames {
         frame
     }
 
+    /// Brings in the memory of the pages in frames `from..to`, which `reach` has made.
+    pub(crate) fn bring_in(&self, from: u32, to: u32) {
+        self.each_run(from, to, Memory::bring_in);
+    }
+
     /// Gives the memory of the pages in frames `from..to` back; their headers stay.
     pub(crate) fn forget(&self, from: u32, to: u32) {
+        self.each_run(from, to, Memory::forget);
+    }
+
+    /// Does something with the words of frames `from..to`, chunk by chunk.
+    fn each_run(&self, from: u32, to: u32, act: impl Fn(&Memory<PageWord>, Range<usize>)) {
         let mut at = from;
         while at < to {
             let (chunk, index) = self.place(at);
             let words = &self.chunk(chunk).words;
             let capacity = words.as_slice().len() / self.words_per_page;
             let end = capacity.min(index + (to - at) as usize);
-            words.forget(index * self.words_per_page..end * self.words_per_page);
+            act(
+                words,
+                index * self.words_per_page..end * self.words_per_page,
+            );
             at += (end - index) as u32;
         }
     }

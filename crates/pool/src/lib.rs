@@ -18,6 +18,7 @@
 
 #![deny(unsafe_code)]
 
+mod ahead;
 mod bell;
 mod checkpoint;
 mod cleaner;

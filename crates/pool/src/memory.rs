@@ -4,8 +4,9 @@
 //! [`Memory::zeroed`] gives a slice whose items are all zero. Small slices come from the heap (cheap to
 //! make, and the allocator hands warm memory out again); large ones are anonymous mappings, which cost
 //! address space until they are touched and for which huge pages are asked. A slice never moves and
-//! lives as long as its `Memory`, so everybody may share it. [`Memory::forget`] gives the physical
-//! memory of a range back to the system; the range then reads as zeros.
+//! lives as long as its `Memory`, so everybody may share it. [`Memory::bring_in`] asks for the physical
+//! memory of a range ahead of its first touch, and [`Memory::forget`] gives it back to the system; the
+//! range then reads as zeros.
 //!
 //! # Invariants
 //! M1. Items are of a type for which every bit pattern, zeros included, is a value, which holds no
@@ -145,6 +146,24 @@ mod mapped {
             unsafe { std::slice::from_raw_parts(self.items.as_ptr(), self.len) }
         }
 
+        /// Has the system give the physical memory of the items now, where it does on request, so that
+        /// whoever touches them first does not wait for it.
+        pub(crate) fn bring_in(&self, items: std::ops::Range<usize>) {
+            #[cfg(target_os = "linux")]
+            if let Owner::Mapping(map) = &self.owner {
+                assert!(items.start <= items.end, "M1: a range of items");
+                assert!(items.end <= self.len, "M1: items of this slice");
+                let start = items.start * size_of::<T>();
+                let end = items.end * size_of::<T>();
+                if start < end {
+                    // Advice: where it is refused, memory comes when it is touched.
+                    let _ = map.advise_range(memmap2::Advice::PopulateWrite, start, end - start);
+                }
+            }
+            #[cfg(not(target_os = "linux"))]
+            let _ = items;
+        }
+
         /// Gives the physical memory of the items back where whole pages of it can be: they become
         /// zero, or (on the heap) stay as they are.
         pub(crate) fn forget(&self, items: std::ops::Range<usize>) {
@@ -196,6 +215,7 @@ mod mapped {
                     scope.spawn(move || part.iter().for_each(|item| item.store(7, Relaxed)));
                 }
             });
+            memory.bring_in(0..len);
             assert!(items.iter().all(|item| item.load(Relaxed) == 7));
         }
 
@@ -255,6 +275,8 @@ mod heap_only {
         pub(crate) fn as_slice(&self) -> &[T] {
             &self.0
         }
+
+        pub(crate) fn bring_in(&self, _items: std::ops::Range<usize>) {}
 
         pub(crate) fn forget(&self, _items: std::ops::Range<usize>) {}
     }

@@ -11,6 +11,7 @@
 //! only tries `cleaner`, and the wait for a frame is bounded. A miss under a latch may read, and may write
 //! other pages and wait for the log to do so; it never waits for a page that the caller holds.
 
+use crate::ahead::Ahead;
 use crate::bell::WorkBell;
 use crate::cleaner::Cleaner;
 use crate::data_file::DataFile;
@@ -44,6 +45,7 @@ pub struct Pool {
     pub(crate) counters: Counters,
 
     pub(crate) free: FreeList,
+    pub(crate) ahead: Ahead,
     pub(crate) hand: ClockHand,
     pub(crate) reserve: Reserve,
     pub(crate) tickets: AtomicU64,
@@ -103,6 +105,7 @@ impl Pool {
             poison: OnceLock::new(),
             counters: Counters::default(),
             free: FreeList::new(budget.frames),
+            ahead: Ahead::default(),
             hand: ClockHand::new(options.hand),
             reserve: Reserve::new(budget.frames),
             tickets: AtomicU64::new(0),

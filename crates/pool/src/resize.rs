@@ -183,6 +183,7 @@ impl Pool {
         let is_retired =
             |id: &FrameId| self.frames.get(*id).header.word.load().state() == State::Retired;
         if tail.iter().all(is_retired) {
+            let end = end.max(self.ahead.fall_back(limit));
             self.frames.forget(limit, end.max(limit));
         } else {
             // Release: as in `set_frames`.
