@@ -67,9 +67,38 @@ impl Field {
     }
 }
 
+/// Up to eight bytes as the lowest of a word, the first one least significant.
+#[inline]
+pub fn little_word(bytes: &[u8]) -> u64 {
+    if let Some(whole) = bytes.first_chunk() {
+        return u64::from_le_bytes(*whole);
+    }
+    let (mut word, mut rest) = (0, bytes);
+    if let Some((four, others)) = bytes.split_first_chunk() {
+        word = u64::from(u32::from_le_bytes(*four));
+        rest = others;
+    }
+    let done = bytes.len() - rest.len();
+    for (place, byte) in (done..).zip(rest) {
+        word |= u64::from(*byte) << (8 * place);
+    }
+    word
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_bytes_are_the_lowest_of_a_word() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+        for len in 0..=bytes.len() {
+            let mut word = [0; 8];
+            let taken = len.min(8);
+            word[..taken].copy_from_slice(&bytes[..taken]);
+            assert_eq!(little_word(&bytes[..len]), u64::from_le_bytes(word));
+        }
+    }
 
     #[test]
     fn fields_do_not_disturb_each_other() {

@@ -42,6 +42,7 @@
 
 use crate::record::{Draft, bytes_of, seal};
 use crossbeam_utils::CachePadded;
+use longshore_base::bits::little_word;
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
 
 /// The circular buffer.
@@ -149,7 +150,8 @@ impl Ring {
         words.put_word(word1);
         words.put_word(word2);
         words.put_word(word3);
-        draft.body.iter().for_each(|part| words.put(part));
+        let parts = draft.body.iter().filter(|part| !part.is_empty());
+        parts.for_each(|part| words.put(part));
         words.finish();
         // Release: pairs with Acquire in `take`; who sees the record published sees it filled.
         self.word(lsn / 8).store(word0, Ordering::Release);
@@ -265,7 +267,9 @@ impl Filler<'_> {
             }
             _ => pieces.iter().for_each(|piece| self.put_piece(*piece)),
         }
-        self.put_few(rest);
+        if !rest.is_empty() {
+            self.put_few(rest);
+        }
     }
 
     #[inline]
@@ -279,15 +283,7 @@ impl Filler<'_> {
     /// Fewer than eight bytes.
     #[inline]
     fn put_few(&mut self, bytes: &[u8]) {
-        let (mut word, mut rest) = (0, bytes);
-        if let Some((four, others)) = bytes.split_first_chunk::<4>() {
-            word = u64::from(u32::from_le_bytes(*four));
-            rest = others;
-        }
-        let done = bytes.len() - rest.len();
-        for (place, byte) in (done..).zip(rest) {
-            word |= u64::from(*byte) << (place * 8);
-        }
+        let word = little_word(bytes);
         let bits = bytes.len() as u32 * 8;
         self.pending |= word << self.bits;
         self.bits += bits;

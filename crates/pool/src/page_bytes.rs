@@ -19,6 +19,7 @@
 //! after the word says "exclusive" and before its version moves (see `frame_word.rs`).
 
 use crate::memory::prefetch;
+use longshore_base::bits::little_word;
 use longshore_base::page::header;
 use longshore_base::{Lsn, PageId, PageSize, PageType, StoreId};
 use std::cmp::Ordering as Order;
@@ -242,6 +243,17 @@ impl<'a> PageMut<'a> {
         self.words[index].store(value, Relaxed);
     }
 
+    /// Stores aligned words, from number `index` on.
+    #[inline]
+    #[track_caller]
+    pub fn set_words(&mut self, index: usize, values: &[[u8; WORD]]) {
+        let words = &self.words[index..index + values.len()];
+        for (word, value) in words.iter().zip(values) {
+            // Relaxed: see the header, "Ordering".
+            word.store(u64::from_le_bytes(*value), Relaxed);
+        }
+    }
+
     /// Stores a byte.
     #[inline]
     #[track_caller]
@@ -303,11 +315,7 @@ impl<'a> PageMut<'a> {
         }
         let first = (at + head) / WORD;
         let (pieces, tail) = bytes[head..].as_chunks::<WORD>();
-        let words = &self.words[first..first + pieces.len()];
-        for (word, piece) in words.iter().zip(pieces) {
-            // Relaxed: see the header, "Ordering".
-            word.store(u64::from_le_bytes(*piece), Relaxed);
-        }
+        self.set_words(first, pieces);
         if !tail.is_empty() {
             self.set_few((first + pieces.len()) * WORD, tail);
         }
@@ -316,17 +324,7 @@ impl<'a> PageMut<'a> {
     /// Copies fewer than eight bytes that lie in one word.
     #[track_caller]
     fn set_few(&mut self, at: usize, bytes: &[u8]) {
-        let mut value = 0;
-        let mut rest = bytes;
-        if let Some((four, others)) = rest.split_first_chunk::<4>() {
-            value = u64::from(u32::from_le_bytes(*four));
-            rest = others;
-        }
-        let shift = 8 * (bytes.len() - rest.len());
-        for (index, byte) in rest.iter().enumerate() {
-            value |= u64::from(*byte) << (shift + 8 * index);
-        }
-        self.set_bits(at, bytes.len(), value);
+        self.set_bits(at, bytes.len(), little_word(bytes));
     }
 
     /// Copies `len` bytes from `from` to `to`; the ranges may overlap.

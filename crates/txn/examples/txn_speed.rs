@@ -115,7 +115,9 @@ fn insert(world: &World, tree: Tree, rows: u64) {
     for first in (0..rows).step_by(TXN_ROWS as usize) {
         let mut txn = world.manager.begin().expect("a slot");
         for row in first..rows.min(first + TXN_ROWS) {
-            txn.insert(tree, &row.to_be_bytes(), &VALUE)
+            // As lengths that are known only when it runs, as a caller's are.
+            let (key, value) = (row.to_be_bytes(), VALUE);
+            txn.insert(tree, black_box(&key[..]), black_box(&value[..]))
                 .expect("a new key");
         }
         let commit = txn.commit(Level::None).expect("a commit");

@@ -32,9 +32,9 @@ impl PageAction<'_> {
             .map_err(|reason| Corrupt { page: id, reason })
     }
 
-    /// Like [`apply`](Self::apply), for a row action of which the caller has just found the slot
-    /// ([`NodeRef::find`], in either arm) under the latch that it still holds: saves the second
-    /// search. Other actions take no notice of `slot`.
+    /// Like [`apply`](Self::apply), for a row action that the caller has found to fit, and of which it has
+    /// just found the slot ([`NodeRef::find`], in either arm), under the latch that it still holds: saves
+    /// the second look. Other actions take no notice of `slot`.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -75,6 +75,7 @@ impl PageAction<'_> {
             | PageAction::Purge { key } => {
                 let leaf = node_at(page, Kind::Leaf)?;
                 let slot = own_slot(leaf.node(), key)?;
+                self.check_row(leaf.node())?;
                 self.change_row(leaf, slot)
             }
             PageAction::SplitOff { key, foster } => split_off(NodeMut::new(page)?, key, foster),
@@ -149,16 +150,29 @@ impl PageAction<'_> {
         }
     }
 
+    /// Refuses rows that are longer than rows may be.
+    fn check_row(&self, node: NodeRef<'_>) -> Outcome {
+        let (PageAction::InsertRow { key, value, .. } | PageAction::UpdateRow { key, value, .. }) =
+            *self
+        else {
+            return Ok(());
+        };
+        let limits = Limits::of_page(node.page());
+        if key.len() > limits.key_max() || value.len() > limits.inline_max(key.len()) {
+            return Err("the row is longer than rows may be");
+        }
+        Ok(())
+    }
+
     /// Makes a row action at the slot where its key is or would be.
+    #[inline]
     fn change_row(&self, mut leaf: NodeMut<'_, '_>, slot: Result<usize, usize>) -> Outcome {
         match (*self, slot) {
             (PageAction::InsertRow { key, flags, value }, Err(slot)) => {
-                check_row(leaf.node(), key, value)?;
                 leaf.insert(slot, key, flags, value)
             }
             (PageAction::InsertRow { .. }, Ok(_)) => Err("the row to insert is there already"),
-            (PageAction::UpdateRow { key, flags, value }, Ok(slot)) => {
-                check_row(leaf.node(), key, value)?;
+            (PageAction::UpdateRow { flags, value, .. }, Ok(slot)) => {
                 leaf.update(slot, flags, value)
             }
             (PageAction::Ghost { .. }, Ok(slot)) => {
@@ -210,14 +224,6 @@ fn own_slot(node: NodeRef<'_>, key: &[u8]) -> Result<Result<usize, usize>, &'sta
         Owns::Own => Ok(node.find(key)),
         _ => Err("the key lies outside the node's fences"),
     }
-}
-
-fn check_row(node: NodeRef<'_>, key: &[u8], value: &[u8]) -> Outcome {
-    let limits = Limits::of_page(node.page());
-    if key.len() > limits.key_max() || value.len() > limits.inline_max(key.len()) {
-        return Err("the row is longer than rows may be");
-    }
-    Ok(())
 }
 
 fn split_off(mut node: NodeMut<'_, '_>, key: &[u8], foster: PageId) -> Outcome {

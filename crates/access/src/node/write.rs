@@ -4,6 +4,7 @@
 //! as it was. The errors are reasons for [`Corrupt`](crate::action::Corrupt); in forward work
 //! the tree has looked first, so they mean damage.
 
+use longshore_base::bits::little_word;
 use longshore_base::page::{self, header};
 use longshore_base::{PageId, PageType};
 use longshore_pool::PageMut;
@@ -313,43 +314,36 @@ fn put_record(page: &mut PageMut<'_>, slot: Slot, flags: RowFlags, suffix: &[u8]
         flags,
         value_len: value.len() as u16,
     };
-    let mut index = slot.record_at() / WORD;
-    page.set_word(index, header.to_word());
-    let mut pieces = suffix.chunks_exact(WORD);
-    for piece in &mut pieces {
-        index += 1;
-        page.set_word(index, little_word(piece));
+    let at = slot.record_at() / WORD;
+    page.set_word(at, header.to_word());
+    let (whole, rest) = suffix.as_chunks::<WORD>();
+    page.set_words(at + 1, whole);
+    let after = at + 1 + whole.len();
+    if !rest.is_empty() {
+        return put_shifted(page, after, rest, value);
     }
-    // What is left of the suffix shares its word with the value's first bytes, and shifts the rest.
-    let mut carried = little_word(pieces.remainder());
-    let carried_bits = 8 * pieces.remainder().len() as u32;
-    let mut pieces = value.chunks_exact(WORD);
-    for piece in &mut pieces {
-        let word = little_word(piece);
-        index += 1;
-        page.set_word(index, carried | word << carried_bits);
-        carried = word.checked_shr(64 - carried_bits).unwrap_or(0);
-    }
-    let rest = pieces.remainder();
-    let word = little_word(rest);
-    if carried_bits as usize + 8 * rest.len() > 0 {
-        index += 1;
-        page.set_word(index, carried | word << carried_bits);
-    }
-    if carried_bits as usize + 8 * rest.len() > 64 {
-        page.set_word(index + 1, word >> (64 - carried_bits));
+    let (whole, rest) = value.as_chunks::<WORD>();
+    page.set_words(after, whole);
+    if !rest.is_empty() {
+        page.set_word(after + whole.len(), little_word(rest));
     }
 }
 
-/// Up to eight bytes as they stand in a word, least significant first.
-#[inline]
-fn little_word(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk::<WORD>() {
-        Some(whole) => u64::from_le_bytes(*whole),
-        None => bytes
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+/// Writes a value behind the last bytes of a key, which share its first word and shift the rest.
+fn put_shifted(page: &mut PageMut<'_>, mut index: usize, before: &[u8], value: &[u8]) {
+    let bits = 8 * before.len() as u32;
+    let mut carried = little_word(before);
+    let (pieces, rest) = value.as_chunks::<WORD>();
+    for piece in pieces {
+        let word = u64::from_le_bytes(*piece);
+        page.set_word(index, carried | word << bits);
+        carried = word >> (64 - bits);
+        index += 1;
+    }
+    let word = little_word(rest);
+    page.set_word(index, carried | word << bits);
+    if bits as usize + 8 * rest.len() > 64 {
+        page.set_word(index + 1, word >> (64 - bits));
     }
 }
 
