@@ -1,7 +1,7 @@
 //! Workloads that measure Longshore, and its peers by the same code.
 //!
-//! [`run`] is what `longshore bench` calls. Three benchmarks know Longshore from inside (`pool`,
-//! `memory`, `restart`); the others speak to any [`Engine`], so the package `bench-peers` runs them
+//! [`run`] is what `longshore bench` calls. Four benchmarks know Longshore from inside (`pool`,
+//! `memory`, `restart`, `history`); the others speak to any [`Engine`], so the package `bench-peers` runs them
 //! over other engines too, in turn with Longshore.
 //!
 //! # Protocol
@@ -15,6 +15,7 @@ mod crash_disk;
 mod disk_rate;
 mod error;
 mod harness;
+mod history;
 mod memory;
 mod ours;
 mod pool;
@@ -29,10 +30,11 @@ mod summary;
 mod workloads;
 
 pub use error::BenchError;
+pub use history::{HistoryPlan, Recorded, record_history};
 pub use ours::LongshoreEngine;
 pub use report::{Line, Report};
 pub use rounds::run_engines;
-pub use settings::{Level, Name, Settings};
+pub use settings::{Isolation, Level, Name, Settings, Workload};
 pub use store::{Counts, Engine, Outcome, Store, StoreError, VALUE_BYTES, key, value};
 
 use progress::Progress;
@@ -56,6 +58,7 @@ pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), BenchError> 
         Name::Pool => pool::run(settings, &mut report, &progress),
         Name::Memory => memory::run(settings, &mut report, &progress),
         Name::Restart => restart::run(settings, &mut report, &progress),
+        Name::History => history::run(settings, &mut report, &progress),
     }
 }
 
@@ -179,6 +182,29 @@ mod tests {
             assert!(line["first_read_ms"].as_f64() > Some(0.0), "{line}");
             assert!(line["redo_mib"].as_f64() >= Some(2.0), "{line}");
         }
+    }
+
+    #[test]
+    fn a_history_is_written_in_both_forms() {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, edn) = (folder.path().join("h.jsonl"), folder.path().join("h.edn"));
+        let lines = lines(Name::History, |settings| {
+            settings.threads = vec![4];
+            settings.out = Some(out.clone());
+            settings.edn = Some(edn.clone());
+        });
+        assert_complete(&lines[0], "history");
+        let written = std::fs::read_to_string(out).unwrap();
+        let translated = std::fs::read_to_string(edn).unwrap();
+        assert_eq!(lines[0]["lines"], written.lines().count());
+        assert_eq!(translated.lines().count(), written.lines().count());
+        let ended = ["ok", "fail", "info"].map(|kind| lines[0][kind].as_u64().unwrap());
+        assert_eq!(
+            2 * ended.iter().sum::<u64>(),
+            written.lines().count() as u64
+        );
+        assert!(written.starts_with(r#"{"index":0,"process":"#), "{written}");
+        assert!(translated.starts_with("{:index 0, :time "), "{translated}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::BenchError;
 use clap::{Args, ValueEnum};
-use longshore::Durability;
+use longshore::{Durability, TransactionOptions};
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -24,6 +24,8 @@ pub enum Name {
     Memory,
     /// Opening after a crash: time to the first answered read
     Restart,
+    /// What transactions saw, written down for a checker of isolation
+    History,
 }
 
 impl Name {
@@ -37,6 +39,7 @@ impl Name {
             Name::Pool => "pool",
             Name::Memory => "memory",
             Name::Restart => "restart",
+            Name::History => "history",
         }
     }
 }
@@ -46,7 +49,7 @@ impl Name {
 pub struct Settings {
     /// What to measure
     pub name: Name,
-    /// Numbers of clients, one run each [default: 1,2,8,32; 8 for memory and restart]
+    /// Numbers of clients, one run each [default: 1,2,8,32; 8 for memory and restart; 32 for history]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub threads: Vec<usize>,
     /// Length of each measured run; a tenth of it, at most a second, is run ahead to warm up
@@ -67,6 +70,18 @@ pub struct Settings {
     /// MiB of rows to load (memory) or of log to redo (restart) [default: 4096 and 1024]
     #[arg(long, value_name = "MIB")]
     pub data_mib: Option<u64>,
+    /// What the transactions of a history do
+    #[arg(long, value_enum, default_value_t = Workload::Append)]
+    pub workload: Workload,
+    /// The isolation of the transactions of a history
+    #[arg(long, value_enum, default_value_t = Isolation::Serializable)]
+    pub isolation: Isolation,
+    /// Where a history is written, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Where a history is written besides, in the form that Elle reads
+    #[arg(long, value_name = "FILE")]
+    pub edn: Option<PathBuf>,
     /// Folder for the databases, which are removed afterwards [default: the system's for temporary files]
     #[arg(long)]
     pub dir: Option<PathBuf>,
@@ -87,6 +102,10 @@ impl Settings {
             rows: 1_000_000,
             pool_mib: None,
             data_mib: None,
+            workload: Workload::Append,
+            isolation: Isolation::Serializable,
+            out: None,
+            edn: None,
             dir: None,
             json: false,
         }
@@ -101,6 +120,7 @@ impl Settings {
         if settings.threads.is_empty() {
             settings.threads = match self.name {
                 Name::Memory | Name::Restart => vec![8],
+                Name::History => vec![32],
                 _ => vec![1, 2, 8, 32],
             };
         }
@@ -137,7 +157,29 @@ impl Settings {
             ("--data-mib", &self.data_mib().to_string()),
             "from 1 to 16777216",
         )?;
+        settings.check_history()?;
         Ok(settings)
+    }
+
+    fn check_history(&self) -> Result<(), BenchError> {
+        if self.name != Name::History {
+            return Ok(());
+        }
+        check(
+            self.threads.len() == 1,
+            ("--threads", &format!("{:?}", self.threads)),
+            "one number: a history is of one run",
+        )?;
+        check(
+            self.out.is_some(),
+            ("--out", ""),
+            "given: the file that the history is written to",
+        )?;
+        check(
+            self.edn.is_none() || self.workload != Workload::Predicate,
+            ("--edn", "with --workload predicate"),
+            "left out: Elle knows no predicates",
+        )
     }
 
     /// Length of each measured run.
@@ -199,6 +241,54 @@ fn check(
             value,
             allowed,
         })
+    }
+}
+
+/// What the transactions of a history do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Workload {
+    /// Append to lists and read them
+    Append,
+    /// Read and write registers
+    Register,
+    /// Move amounts between accounts that always add up
+    Bank,
+    /// Scan ranges of rows, insert and move rows
+    Predicate,
+}
+
+impl Workload {
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Workload::Append => "append",
+            Workload::Register => "register",
+            Workload::Bank => "bank",
+            Workload::Predicate => "predicate",
+        }
+    }
+}
+
+/// How transactions are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Isolation {
+    /// As if one after the other
+    Serializable,
+}
+
+impl Isolation {
+    /// What transactions are begun with.
+    pub fn options(self) -> TransactionOptions {
+        match self {
+            Isolation::Serializable => TransactionOptions::new(),
+        }
+    }
+
+    /// As on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Isolation::Serializable => "serializable",
+        }
     }
 }
 
@@ -283,6 +373,17 @@ mod tests {
         assert_eq!(threads(Name::Memory), [8]);
         assert_eq!(Settings::of(Name::Memory).pool_mib(), 256);
         assert_eq!(Settings::of(Name::Restart).data_mib(), 1024);
+    }
+
+    #[test]
+    fn a_history_is_of_one_run_into_a_file() {
+        let refused = |line: &str| parse(line).checked().unwrap_err().to_string();
+        assert!(refused("bench history").contains("--out"));
+        assert!(refused("bench history --out h --threads 1,2").contains("--threads"));
+        let edn = "bench history --out h --workload predicate --edn e";
+        assert!(refused(edn).contains("Elle knows no predicates"));
+        let settings = parse("bench history --out h --workload bank --edn e").checked();
+        assert_eq!(settings.unwrap().threads, [32]);
     }
 
     #[test]

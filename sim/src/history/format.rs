@@ -42,9 +42,9 @@ pub(super) enum Operation {
     Bank { accounts: Vec<i64>, total: i64 },
     /// `["insert", ROW, POSITION]`
     Insert { row: i64, position: Option<i64> },
-    /// `["move", ROW, FROM, TO]`
+    /// `["move", ROW, FROM, TO]`; which row may be unknown when the transaction is invoked.
     Move {
-        row: i64,
+        row: Option<i64>,
         from: Option<i64>,
         to: Option<i64>,
     },

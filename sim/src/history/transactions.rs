@@ -279,7 +279,7 @@ impl Reader {
                     self.write(txn, at, key, Content::Number(position))?;
                 }
                 Operation::Move {
-                    row,
+                    row: Some(row),
                     from: Some(from),
                     to: Some(to),
                 } => {

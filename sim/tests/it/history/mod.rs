@@ -3,6 +3,7 @@
 mod cases;
 mod malformed;
 mod random;
+mod recorded;
 
 use sim::history::{HistoryError, Level, Order, Report, check};
 
