@@ -7,6 +7,7 @@ pub mod faults;
 pub mod fixed;
 pub mod flip;
 pub mod history;
+pub mod indexes;
 pub mod life;
 pub mod model;
 pub mod place;

@@ -5,7 +5,7 @@
 //! behind it the commits that were not: the recovered database must equal the state after some
 //! number of those, none torn, none skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The rows of one table.
@@ -16,6 +16,8 @@ pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 pub struct State {
     /// The tables.
     pub tables: BTreeMap<String, Rows>,
+    /// The names of the indexes of those tables that have any.
+    pub indexes: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// One step of a committed transaction, or a change of the set of tables.
@@ -31,6 +33,10 @@ pub enum Change {
     Drop(String),
     /// The table has a new name.
     Rename(String, String),
+    /// The table has an index of this name now.
+    CreateIndex(String, String),
+    /// The table has no index of this name any more.
+    DropIndex(String, String),
 }
 
 impl State {
@@ -48,13 +54,33 @@ impl State {
             }
             Change::Drop(table) => {
                 self.tables.remove(table);
+                self.indexes.remove(table);
             }
             Change::Rename(source, target) => {
                 if let Some(rows) = self.tables.remove(source) {
                     self.tables.insert(target.clone(), rows);
                 }
+                if let Some(indexes) = self.indexes.remove(source) {
+                    self.indexes.insert(target.clone(), indexes);
+                }
+            }
+            Change::CreateIndex(table, index) => {
+                let indexes = self.indexes.entry(table.clone()).or_default();
+                indexes.insert(index.clone());
+            }
+            Change::DropIndex(table, index) => {
+                if let Some(indexes) = self.indexes.get_mut(table) {
+                    indexes.remove(index);
+                }
+                self.indexes.retain(|_, indexes| !indexes.is_empty());
             }
         }
+    }
+
+    /// Whether the table has an index of this name.
+    pub fn has_index(&self, table: &str, index: &str) -> bool {
+        let indexes = self.indexes.get(table);
+        indexes.is_some_and(|indexes| indexes.contains(index))
     }
 
     fn rows_mut(&mut self, table: &str) -> &mut Rows {
@@ -85,11 +111,12 @@ impl State {
                 return Some(format!("{name}: row {} should not be there", Short(key)));
             }
         }
-        let extra = found
-            .tables
-            .keys()
-            .find(|name| !self.tables.contains_key(*name))?;
-        Some(format!("table {extra} should not be there"))
+        let mut names = found.tables.keys();
+        if let Some(extra) = names.find(|name| !self.tables.contains_key(*name)) {
+            return Some(format!("table {extra} should not be there"));
+        }
+        let (expected, found) = (&self.indexes, &found.indexes);
+        (expected != found).then(|| format!("indexes are {found:?} and should be {expected:?}"))
     }
 }
 

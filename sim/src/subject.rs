@@ -1,5 +1,6 @@
 //! The database under test: its simulated disk, its model, and the steps that every test takes.
 
+use crate::indexes;
 use crate::model::{History, Rows, State};
 use crate::rng::Choices;
 use crate::trace::trace;
@@ -7,6 +8,7 @@ use crate::workload::{Profile, Stop, Workload};
 use longshore::{Background, Database, Error, Options};
 use longshore_base::{Environment, SeededEnvironment};
 use longshore_disk::{Disk, SimDisk, SimOptions};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,14 +52,16 @@ impl Subject {
         }
     }
 
-    /// Opens the database, or creates it.
+    /// Opens the database, or creates it; registers its indexes.
     ///
     /// # Errors
     /// The database's own.
     pub fn open(&mut self) -> Result<Database, Error> {
         let env: Arc<dyn Environment> = Arc::new(SeededEnvironment::new(self.choices.any()));
         let disk: Arc<dyn Disk> = Arc::<SimDisk>::clone(&self.disk);
-        Database::open_with_disk(disk, env, small_options())
+        let db = Database::open_with_disk(disk, env, small_options())?;
+        indexes::open_all(&db)?;
+        Ok(db)
     }
 
     /// Has the clients take `steps` steps.
@@ -117,7 +121,7 @@ fn trace_log(db: &Database) {
     }
 }
 
-/// Every row of every table.
+/// Every row of every table, and the names of its indexes.
 ///
 /// # Errors
 /// The database's own.
@@ -128,6 +132,10 @@ pub fn read_all(db: &Database) -> Result<State, Error> {
         let transaction = db.begin()?;
         let rows: Result<Rows, Error> = transaction.scan(&table, ..)?.collect();
         transaction.rollback()?;
+        let indexes: BTreeSet<String> = table.indexes().into_iter().map(|i| i.name).collect();
+        if !indexes.is_empty() {
+            state.indexes.insert(name.clone(), indexes);
+        }
         state.tables.insert(name, rows?);
     }
     Ok(state)

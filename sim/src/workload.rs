@@ -4,6 +4,7 @@
 //! Every read is checked: a row is what the client itself wrote last, or else what is committed,
 //! since strict two-phase locks hide everything in between.
 
+use crate::indexes;
 use crate::model::{Change, History, Short, State};
 use crate::rng::Choices;
 use crate::trace::trace;
@@ -169,11 +170,28 @@ impl<'a> Workload<'a> {
     ) -> Result<Result<(), String>, Error> {
         let value = self.value();
         trace(|| format!("  put {name} {} {} bytes", Short(&key), value.len()));
-        client.transaction.put(table, &key, &value)?;
-        client
-            .changes
-            .push(Change::Put(name.to_owned(), key, value));
-        Ok(Ok(()))
+        let violates = self.violates(client, name, &key, &value);
+        let outcome = client.transaction.put(table, &key, &value);
+        let refused = matches!(outcome, Err(Error::UniqueViolation { .. }));
+        if !refused {
+            outcome?;
+            let change = Change::Put(name.to_owned(), key.clone(), value);
+            client.changes.push(change);
+        }
+        Ok(same(refused, violates, || {
+            format!("unique key of {name} {}", Short(&key))
+        }))
+    }
+
+    /// Whether another row that the client sees has the unique key that this value has.
+    fn violates(&self, client: &Client, name: &str, key: &[u8], value: &[u8]) -> bool {
+        let unique = indexes::unique_key(value);
+        if unique.is_none() || !self.history.now().has_index(name, "unique") {
+            return false;
+        }
+        let rows = self.rows_seen_by(client, name, &[], &[u8::MAX]);
+        let mut others = rows.iter().filter(|(other, _)| *other != key);
+        others.any(|(_, value)| indexes::unique_key(value) == unique)
     }
 
     fn delete(

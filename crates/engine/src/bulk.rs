@@ -4,6 +4,7 @@
 //! The rows go into a tree of their own, which stands in the catalog as "being loaded". At the end one
 //! transaction gives it the table's name and drops the table's former, empty tree. An error, or the
 //! next opening after a crash, drops the loaded tree instead. The table's gate is closed meanwhile.
+//! Each index gets a tree of its own in the same way, filled when the rows are there.
 //!
 //! Whole leaves are written and logged, not rows. A value too large for a leaf interrupts that: its
 //! row is put by a transaction of its own, and loading goes on behind it.
@@ -11,6 +12,7 @@
 use crate::ddl;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::index;
 use crate::options::Durability;
 use crate::table::Table;
 use longshore_access::{AccessError, Limits, RowFlags, Tree};
@@ -30,7 +32,8 @@ pub(crate) fn load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
     // Does nothing, but is seen by whoever wants to close the database.
     let _active = engine.begin_internal()?;
     engine.check_writable()?;
-    let _closed = ddl::close(engine, table)?;
+    let _closed = ddl::close_all(engine, table)?;
+    check_indexes(table)?;
     check_empty(engine, table)?;
     let tree = ddl::begin_load(engine)?;
     let mut load = Load {
@@ -42,14 +45,39 @@ pub(crate) fn load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         last_key: None,
         count: 0,
     };
-    match load.run().and_then(|()| ddl::end_load(engine, table, tree)) {
+    let mut trees = vec![tree];
+    let loaded = load
+        .run()
+        .and_then(|()| fill_indexes(engine, table, &mut trees))
+        .and_then(|()| ddl::end_load(engine, table, tree, &trees[1..]));
+    match loaded {
         Ok(()) => Ok(load.count),
         Err(error) => {
             // If this fails too, the next opening does it.
-            let _ = ddl::give_up_load(engine, tree);
+            for tree in trees {
+                let _ = ddl::give_up_load(engine, tree);
+            }
             Err(engine.noted(error))
         }
     }
+}
+
+/// Fails unless every index can be filled.
+fn check_indexes(table: &Table) -> Result<()> {
+    table.state.indexes().iter().try_for_each(|index| {
+        index.check_ready(&table.state)?;
+        index.extract(&table.state).map(drop)
+    })
+}
+
+/// Fills a tree of entries for each index, from the rows in the first of `trees`, and appends it.
+fn fill_indexes(engine: &Engine, table: &Table, trees: &mut Vec<Tree>) -> Result<()> {
+    for index in table.state.indexes() {
+        let entries = ddl::begin_load(engine)?;
+        trees.push(entries);
+        index::fill_loaded(engine, trees[0], &table.state, index, entries)?;
+    }
+    Ok(())
 }
 
 fn check_empty(engine: &Engine, table: &Table) -> Result<()> {

@@ -1,10 +1,13 @@
 //! The table of tables, itself a table.
 //!
-//! | key                  | value                                                          |
-//! |----------------------|----------------------------------------------------------------|
-//! | 0                    | {format u8 = 1, next store u32}                                |
-//! | 1, name of the table | {format u8 = 1, store u32, root page u64}                      |
-//! | 2, store u32         | the same, for a tree that is being loaded and has no name yet  |
+//! | key                  | value                                                              |
+//! |----------------------|--------------------------------------------------------------------|
+//! | 0                    | {format u8 = 2, next store u32}                                    |
+//! | 1, name of the table | {format u8 = 2, store u32, root page u64}, its indexes             |
+//! | 2, store u32         | the first part, for a tree that is being loaded, without a name yet |
+//!
+//! An index is {flags u8: 1 unique, 2 ready; store u32, root page u64; length u8, name; length u8,
+//! definition}. Integers of values are little-endian.
 //!
 //! # Protocol
 //! Creating, dropping and renaming a table are transactions of their own on these rows; a crash
@@ -41,7 +44,7 @@ pub(crate) const NAME_BYTES_MAX: usize = 255;
 pub(crate) const NEXT_STORE: &[u8] = &[0];
 const NAME: u8 = 1;
 const LOADING: u8 = 2;
-const ROW_FORMAT: u8 = 1;
+const ROW_FORMAT: u8 = 2;
 
 /// The catalog of an open database.
 pub(crate) struct Catalog {
@@ -155,23 +158,105 @@ pub(crate) fn name_in(key: &[u8]) -> Result<&str> {
         .ok_or_else(|| damaged(format!("a key of {} bytes that is no name", key.len())))
 }
 
+/// Bytes of a tree in a row.
+const TREE_BYTES: usize = 12;
+const UNIQUE: u8 = 1;
+const READY: u8 = 2;
+
 /// The row of a table.
-pub(crate) fn encode_tree(tree: Tree) -> [u8; 13] {
-    let mut row = [ROW_FORMAT; 13];
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableRow {
+    pub(crate) tree: Tree,
+    pub(crate) indexes: Vec<IndexRow>,
+}
+
+/// What the row of a table says of one of its indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndexRow {
+    /// At most 255 bytes, as the definition.
+    pub(crate) name: String,
+    pub(crate) definition: String,
+    pub(crate) is_unique: bool,
+    pub(crate) is_ready: bool,
+    pub(crate) tree: Tree,
+}
+
+impl TableRow {
+    /// The row of a table without indexes.
+    pub(crate) fn new(tree: Tree) -> TableRow {
+        let indexes = Vec::new();
+        TableRow { tree, indexes }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut row = encode_tree(self.tree).to_vec();
+        for index in &self.indexes {
+            let flag = |flag, is_set| if is_set { flag } else { 0 };
+            row.push(flag(UNIQUE, index.is_unique) | flag(READY, index.is_ready));
+            row.extend_from_slice(&encode_tree(index.tree)[1..]);
+            for text in [&index.name, &index.definition] {
+                row.push(u8::try_from(text.len()).expect("checked when the index was created"));
+                row.extend_from_slice(text.as_bytes());
+            }
+        }
+        row
+    }
+
+    pub(crate) fn decode(row: &[u8]) -> Result<TableRow> {
+        let (tree, mut rest) = row
+            .split_at_checked(1 + TREE_BYTES)
+            .ok_or_else(|| damaged(format!("a row of {} bytes", row.len())))?;
+        let mut table = TableRow::new(decode_tree(tree)?);
+        while !rest.is_empty() {
+            let index = take_index(&mut rest)
+                .ok_or_else(|| damaged(format!("a row of {} bytes with a cut index", row.len())))?;
+            table.indexes.push(index);
+        }
+        Ok(table)
+    }
+}
+
+fn take_index(bytes: &mut &[u8]) -> Option<IndexRow> {
+    let (head, rest) = bytes.split_at_checked(1 + TREE_BYTES)?;
+    let (flags, tree) = head.split_first()?;
+    *bytes = rest;
+    let mut take_text = || {
+        let (length, rest) = bytes.split_first()?;
+        let (text, rest) = rest.split_at_checked(usize::from(*length))?;
+        *bytes = rest;
+        String::from_utf8(text.to_vec()).ok()
+    };
+    Some(IndexRow {
+        name: take_text()?,
+        definition: take_text()?,
+        is_unique: flags & UNIQUE != 0,
+        is_ready: flags & READY != 0,
+        tree: tree_in(tree)?,
+    })
+}
+
+/// The row of a tree.
+pub(crate) fn encode_tree(tree: Tree) -> [u8; 1 + TREE_BYTES] {
+    let mut row = [ROW_FORMAT; 1 + TREE_BYTES];
     row[1..5].copy_from_slice(&tree.store.get().to_le_bytes());
     row[5..].copy_from_slice(&tree.root.get().to_le_bytes());
     row
 }
 
-/// What the row of a table says.
+/// What the row of a tree says.
 pub(crate) fn decode_tree(row: &[u8]) -> Result<Tree> {
-    let (store, root) = match row {
-        [ROW_FORMAT, rest @ ..] if rest.len() == 12 => rest.split_at(4),
-        _ => return Err(damaged(format!("a row of {} bytes", row.len()))),
+    let tree = match row {
+        [ROW_FORMAT, rest @ ..] => tree_in(rest),
+        _ => None,
     };
-    Ok(Tree {
-        store: StoreId::new(u32::from_le_bytes(store.try_into().expect("four bytes"))),
-        root: PageId::new(u64::from_le_bytes(root.try_into().expect("eight bytes"))),
+    tree.ok_or_else(|| damaged(format!("a row of {} bytes", row.len())))
+}
+
+fn tree_in(bytes: &[u8]) -> Option<Tree> {
+    let (store, root) = bytes.split_at_checked(4)?;
+    Some(Tree {
+        store: StoreId::new(u32::from_le_bytes(store.try_into().ok()?)),
+        root: PageId::new(u64::from_le_bytes(root.try_into().ok()?)),
     })
 }
 
@@ -223,6 +308,35 @@ mod tests {
         assert!(NEXT_STORE < NAMES.0);
     }
 
+    #[test]
+    fn layout_of_a_row_with_an_index() {
+        let tree = |store, root| Tree {
+            store: StoreId::new(store),
+            root: PageId::new(root),
+        };
+        let row = TableRow {
+            tree: tree(16, 7),
+            indexes: vec![IndexRow {
+                name: "by_last".into(),
+                definition: "v1".into(),
+                is_unique: true,
+                is_ready: true,
+                tree: tree(17, 9),
+            }],
+        };
+        let expected = [
+            &[2, 16, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0][..],
+            &[3, 17, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0],
+            b"\x07by_last\x02v1",
+        ]
+        .concat();
+        assert_eq!(row.encode(), expected);
+        assert_eq!(TableRow::decode(&expected).unwrap(), row);
+        for cut in 14..expected.len() {
+            assert!(TableRow::decode(&expected[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+
     proptest! {
         #[test]
         fn rows_come_back(store in any::<u32>(), root in any::<u64>()) {
@@ -233,8 +347,9 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_rows_are_damage_not_panics(row in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn arbitrary_rows_are_damage_not_panics(row in proptest::collection::vec(prop_oneof![Just(2u8), any::<u8>()], 0..40)) {
             let _ = decode_tree(&row);
+            let _ = TableRow::decode(&row);
             let _ = decode_next(Some(&row));
             let _ = name_in(&row);
         }

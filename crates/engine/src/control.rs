@@ -41,7 +41,7 @@ use longshore_disk::{Disk, DiskError, DiskFile, OpenMode};
 use std::sync::Arc;
 
 /// Version of the database format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Name of the control file in the database's directory.
 pub(crate) const CONTROL_FILE: &str = "control";

@@ -134,6 +134,11 @@ impl Cursor {
         &self.table
     }
 
+    /// The value of `key` in another table, read by the same transaction.
+    pub(crate) fn get_beside(&self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.shared.read(table, |txn, tree| txn.get(tree, key))
+    }
+
     fn row(&self, place: Place) -> (&[u8], &[u8]) {
         match place {
             Place::Front(index) => self.front.batch.row(index),

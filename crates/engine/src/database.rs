@@ -4,6 +4,7 @@ use crate::bulk;
 use crate::ddl;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::index;
 use crate::inspect::LogEntries;
 use crate::lease::Leases;
 use crate::maintenance::{self, Maintained};
@@ -117,6 +118,11 @@ impl Database {
         Database::start(open::open_or_create(place)?)
     }
 
+    /// What all handles share.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     fn start(engine: Arc<Engine>) -> Result<Database> {
         let leases = Arc::new(Leases::new(Arc::clone(&engine))?);
         Ok(Database { engine, leases })
@@ -192,6 +198,18 @@ impl Database {
     pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
         self.engine.check_writable()?;
         ddl::rename(&self.engine, from, to)
+    }
+
+    /// Drops an index of a table; see [`Table::indexes`].
+    ///
+    /// Waits, as long as for a lock, until the transactions that use the table have ended.
+    ///
+    /// # Errors
+    /// [`IndexError::Missing`](crate::IndexError::Missing); [`IndexError::NotReady`](crate::IndexError::NotReady)
+    /// while it is being built; [`Error::TableBusy`] when the wait was in vain.
+    pub fn drop_index(&self, table: &Table, name: &str) -> Result<()> {
+        self.engine.check_writable()?;
+        index::drop(&self.engine, table, name)
     }
 
     /// The names of all tables, sorted.

@@ -3,7 +3,7 @@
 //! The protocol is told in `catalog.rs`. Every change here is retried like any other transaction,
 //! for it locks rows like any other.
 
-use crate::catalog::{self, NEXT_STORE};
+use crate::catalog::{self, NEXT_STORE, TableRow};
 use crate::cursor::Row;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub(crate) fn create(engine: &Engine, name: &str) -> Result<Table> {
         let store = take_store(engine, txn)?;
         let tree = txn.create_tree(store)?;
         crash_point("create.tree");
-        txn.insert(catalog, &key, &catalog::encode_tree(tree))?;
+        txn.insert(catalog, &key, &TableRow::new(tree).encode())?;
         crash_point("create.named");
         Ok(())
     })?;
@@ -49,29 +49,33 @@ pub(crate) fn open(engine: &Engine, name: &str) -> Result<Table> {
         };
         let key = catalog::key_of(name).map_err(|_| missing())?;
         let row = engine.note(engine.manager.get(engine.catalog.tree, &key))?;
-        let tree = catalog::decode_tree(&row.ok_or_else(missing)?)?;
-        let state = TableState::new(engine.instance, name, tree);
+        let row = TableRow::decode(&row.ok_or_else(missing)?)?;
+        let state = TableState::of_row(engine.instance, name, &row);
         if let Some(table) = engine.catalog.learn(generation, name, state) {
             return Ok(table);
         }
     }
 }
 
-/// Drops a table.
+/// Drops a table with its indexes.
 pub(crate) fn drop(engine: &Engine, name: &str) -> Result<()> {
     let _ddl = engine.catalog.change();
     let table = open(engine, name)?;
-    let closed = close(engine, &table)?;
+    let closed = close_all(engine, &table)?;
     crash_point("drop.closed");
     let key = catalog::key_of(name)?;
     transact(engine, |engine, txn| {
+        let row = table_row(engine, txn, &key)?;
         txn.delete(engine.catalog.tree, &key)?;
-        txn.drop_tree(table.state.tree())?;
+        txn.drop_tree(row.tree)?;
+        for index in row.indexes {
+            txn.drop_tree(index.tree)?;
+        }
         crash_point("drop.unnamed");
         Ok(())
     })?;
     crash_point("drop.committed");
-    closed.remove();
+    closed.into_iter().for_each(Closed::remove);
     engine.catalog.forget(name);
     Ok(())
 }
@@ -80,7 +84,7 @@ pub(crate) fn drop(engine: &Engine, name: &str) -> Result<()> {
 pub(crate) fn rename(engine: &Engine, from: &str, to: &str) -> Result<()> {
     let new_key = catalog::key_of(to)?;
     let _ddl = engine.catalog.change();
-    let table = open(engine, from)?;
+    open(engine, from)?;
     if from == to {
         return Ok(());
     }
@@ -91,9 +95,10 @@ pub(crate) fn rename(engine: &Engine, from: &str, to: &str) -> Result<()> {
             let table = to.to_owned();
             return Err(Error::TableExists { table });
         }
+        let row = table_row(engine, txn, &key)?;
         txn.delete(catalog, &key)?;
         crash_point("rename.unnamed");
-        txn.insert(catalog, &new_key, &catalog::encode_tree(table.state.tree()))?;
+        txn.insert(catalog, &new_key, &row.encode())?;
         crash_point("rename.named");
         Ok(())
     })?;
@@ -114,20 +119,42 @@ pub(crate) fn begin_load(engine: &Engine) -> Result<Tree> {
     })
 }
 
-/// Lets the table's rows be those of `loaded`; its former tree is garbage. The caller has closed the
-/// gate.
-pub(crate) fn end_load(engine: &Engine, table: &Table, loaded: Tree) -> Result<()> {
+/// Lets the table's rows be those of `loaded`, and its entries those of `entries`, a tree for each index;
+/// the former trees are garbage. The caller has closed the gates.
+pub(crate) fn end_load(
+    engine: &Engine,
+    table: &Table,
+    loaded: Tree,
+    entries: &[Tree],
+) -> Result<()> {
     let _ddl = engine.catalog.change();
     let key = catalog::key_of(&table.name())?;
+    let indexes = table.state.indexes();
     transact(engine, |engine, txn| {
         let catalog = engine.catalog.tree;
-        txn.delete(catalog, &catalog::loading_key(loaded.store))?;
-        txn.put(catalog, &key, &catalog::encode_tree(loaded))?;
+        let mut row = table_row(engine, txn, &key)?;
+        let former = indexes.iter().map(|index| index.entries.state.tree());
+        let replaced: Vec<(Tree, Tree)> = former.zip(entries.iter().copied()).collect();
+        for index in &mut row.indexes {
+            let new = replaced
+                .iter()
+                .find(|(old, _)| old.store == index.tree.store);
+            index.tree = new.map_or(index.tree, |(_, new)| *new);
+        }
+        for (old, new) in [(row.tree, loaded)].into_iter().chain(replaced) {
+            txn.delete(catalog, &catalog::loading_key(new.store))?;
+            txn.drop_tree(old)?;
+        }
+        row.tree = loaded;
+        txn.put(catalog, &key, &row.encode())?;
         crash_point("load.named");
-        Ok(txn.drop_tree(table.state.tree())?)
+        Ok(())
     })?;
     crash_point("load.committed");
     table.state.set_tree(loaded);
+    for (index, tree) in indexes.iter().zip(entries) {
+        index.entries.state.set_tree(*tree);
+    }
     Ok(())
 }
 
@@ -154,16 +181,11 @@ pub(crate) fn names(engine: &Engine) -> Result<Vec<String>> {
     Ok(tables.into_iter().map(|(name, _)| name).collect())
 }
 
-/// All tables with their trees, sorted by name.
-pub(crate) fn tables(engine: &Engine) -> Result<Vec<(String, Tree)>> {
+/// All tables with their rows in the catalog, sorted by name.
+pub(crate) fn tables(engine: &Engine) -> Result<Vec<(String, TableRow)>> {
     rows(engine, catalog::NAMES)?
         .iter()
-        .map(|(key, row)| {
-            Ok((
-                catalog::name_in(key)?.to_owned(),
-                catalog::decode_tree(row)?,
-            ))
-        })
+        .map(|(key, row)| Ok((catalog::name_in(key)?.to_owned(), TableRow::decode(row)?)))
         .collect()
 }
 
@@ -204,8 +226,26 @@ pub(crate) fn close<'a>(engine: &Engine, table: &'a Table) -> Result<Closed<'a>>
     closed.map_err(|(refused, inside)| table.state.refusal(refused, inside, limit))
 }
 
+/// Closes the gates of a table and of its indexes.
+pub(crate) fn close_all<'a>(engine: &Engine, table: &'a Table) -> Result<Vec<Closed<'a>>> {
+    let mut closed = vec![close(engine, table)?];
+    for index in table.state.indexes() {
+        closed.push(close(engine, &index.entries)?);
+    }
+    Ok(closed)
+}
+
+/// The row of a table that is there, locked for a change.
+pub(crate) fn table_row(engine: &Engine, txn: &mut Transaction, key: &[u8]) -> Result<TableRow> {
+    let row = txn.get_for_update(engine.catalog.tree, key)?;
+    let missing = || Error::TableMissing {
+        table: catalog::name_in(key).unwrap_or_default().to_owned(),
+    };
+    TableRow::decode(&row.ok_or_else(missing)?)
+}
+
 /// A store that no table ever had.
-fn take_store(engine: &Engine, txn: &mut Transaction) -> Result<StoreId> {
+pub(crate) fn take_store(engine: &Engine, txn: &mut Transaction) -> Result<StoreId> {
     let row = txn.get_for_update(engine.catalog.tree, NEXT_STORE)?;
     let store = catalog::decode_next(row.as_deref())?;
     let next = StoreId::new(store.get() + 1);
@@ -214,7 +254,7 @@ fn take_store(engine: &Engine, txn: &mut Transaction) -> Result<StoreId> {
 }
 
 /// Runs a change of the catalog in a transaction of its own, again where that is worth it.
-fn transact<T>(
+pub(crate) fn transact<T>(
     engine: &Engine,
     mut body: impl FnMut(&Engine, &mut Transaction) -> Result<T>,
 ) -> Result<T> {

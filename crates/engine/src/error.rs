@@ -10,6 +10,7 @@
 //! I2. After the first [`Error::Poisoned`] every later call that could promise something returns it,
 //! with the same cause, until the database is reopened.
 
+use crate::index::IndexError;
 use crate::typed::DecodeError;
 use longshore_base::PageId;
 use std::sync::Arc;
@@ -191,6 +192,22 @@ pub enum Error {
         /// What was expected, and what was found.
         source: DecodeError,
     },
+    /// A row would have a key in a unique index that another row has.
+    #[error(
+        "another row of table `{table}` has this key in the unique index `{index}`: \"{}\"",
+        key.escape_ascii()
+    )]
+    UniqueViolation {
+        /// The table.
+        table: String,
+        /// The index.
+        index: String,
+        /// The encoding of the key; [`crate::Key::from_bytes`] decodes it.
+        key: Arc<[u8]>,
+    },
+    /// An index was in the way, or is not as it should be.
+    #[error(transparent)]
+    Index(#[from] IndexError),
     /// Rows for sorted loading that are not in strictly ascending order.
     #[error("row {row} has a key that is not above that of the row before it; sort the rows first")]
     Unsorted {

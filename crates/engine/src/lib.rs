@@ -53,6 +53,7 @@ mod ddl;
 mod engine;
 mod error;
 mod gate;
+mod index;
 mod inspect;
 mod large;
 mod lease;
@@ -75,6 +76,7 @@ pub use control::FORMAT_VERSION;
 pub use cursor::{Cursor, Row};
 pub use database::Database;
 pub use error::{Error, Result};
+pub use index::{Index, IndexCursor, IndexError, IndexInfo, IndexSpec};
 pub use inspect::{LogEntries, LogEntry};
 pub use large::ValueReader;
 pub use longshore_base::{Lsn, PageId, StoreId, TxnId};
@@ -91,4 +93,4 @@ pub use typed::derived;
 pub use typed::{
     AsKey, AsPrefix, Context, DecodeError, Key, TypedCursor, TypedRange, TypedTable, Value,
 };
-pub use verify::{Fault, TableReport, VerifyReport};
+pub use verify::{Fault, IndexReport, TableReport, VerifyReport};

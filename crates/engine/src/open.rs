@@ -16,6 +16,7 @@ use crate::control::{CONTROL_FILE, Control, ControlFile, State};
 use crate::ddl;
 use crate::engine::{Engine, Files, Storage};
 use crate::error::{Error, Result};
+use crate::index;
 use crate::options::{Access as Mode, DoubleWrite, Options};
 use crate::recovery;
 use longshore_access::Tree;
@@ -145,6 +146,7 @@ pub(crate) fn open(place: Place) -> Result<Arc<Engine>> {
         State::InUse => recovery::take_back(&engine, history)?,
     }
     ddl::give_up_interrupted_loads(&engine)?;
+    index::give_up_interrupted_builds(&engine)?;
     Ok(Arc::new(engine))
 }
 

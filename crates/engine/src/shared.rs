@@ -19,6 +19,7 @@
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::gate::Entered;
+use crate::index::{self, IndexError, RowChange};
 use crate::lease::Lease;
 use crate::options::{Access, Durability};
 use crate::table::{Table, TableState};
@@ -125,13 +126,58 @@ impl Shared {
         engine.with_log_space(|| self.run(&mut state, table, &mut operation))
     }
 
-    /// Runs an operation that changes something and cannot be repeated.
+    /// Changes a row, and what its indexes have of it; false when there was nothing to change.
+    pub(crate) fn change_row(
+        &self,
+        table: &Table,
+        key: &[u8],
+        change: RowChange<'_>,
+    ) -> Result<bool> {
+        self.change_rows(
+            table,
+            |txn, tree| change.apply(txn, tree, key),
+            |txn, table| index::change_row(txn, table, key, change),
+        )
+    }
+
+    /// Changes rows: by `plain` in a table without indexes, else by `indexed`. Both are repeatable.
+    pub(crate) fn change_rows<T>(
+        &self,
+        table: &Table,
+        mut plain: impl FnMut(&mut Transaction, Tree) -> TxnResult<T>,
+        mut indexed: impl FnMut(&mut Transaction, &TableState) -> std::result::Result<T, index::Failed>,
+    ) -> Result<T> {
+        let mut state = self.active_for_change()?;
+        let engine = self.engine();
+        let table = &table.state;
+        engine.with_log_space(|| {
+            state.enter(self, table)?;
+            let txn = state.txn()?;
+            let outcome = match table.indexes() {
+                [] => plain(txn, table.tree()).map_err(index::Failed::Below),
+                _ => indexed(txn, table),
+            };
+            outcome.map_err(|failed| match failed {
+                index::Failed::Below(error) => self.failed(&mut state, table, error),
+                index::Failed::Here(error) => engine.noted(error),
+            })
+        })
+    }
+
+    /// Runs an operation that changes something and cannot be repeated, nor seen by indexes.
     pub(crate) fn change_once<T>(
         &self,
         table: &Table,
         operation: impl FnOnce(&mut Transaction, Tree) -> TxnResult<T>,
     ) -> Result<T> {
         let mut state = self.active_for_change()?;
+        state.enter(self, &table.state)?;
+        if !table.state.indexes().is_empty() {
+            return Err(Error::Index(IndexError::WholeValues {
+                table: table.name(),
+                instead: "use `put`",
+            }));
+        }
         self.run(&mut state, table, operation)
     }
 

@@ -1,7 +1,9 @@
 //! Handles to tables.
 
+use crate::catalog::TableRow;
 use crate::error::{Error, Result};
 use crate::gate::{Entered, Epoch, Gate, Refused};
+use crate::index::{IndexInfo, IndexSets, IndexState};
 use longshore_access::Tree;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -31,6 +33,12 @@ impl Table {
     pub fn id(&self) -> StoreId {
         self.state.tree().store
     }
+
+    /// The table's indexes, in the order in which they were created.
+    pub fn indexes(&self) -> Vec<IndexInfo> {
+        let indexes = self.state.indexes().iter();
+        indexes.map(|index| index.info()).collect()
+    }
 }
 
 impl fmt::Debug for Table {
@@ -49,17 +57,48 @@ pub(crate) struct TableState {
     store: AtomicU32,
     root: AtomicU64,
     name: Mutex<String>,
+    /// The indexes that every change of a row keeps; they change behind the closed gate only.
+    indexes: IndexSets,
 }
 
 impl TableState {
+    /// A table without indexes.
     pub(crate) fn new(owner: u64, name: &str, tree: Tree) -> TableState {
+        TableState::with_indexes(owner, name, tree, Vec::new())
+    }
+
+    /// The table that the row of the catalog describes.
+    pub(crate) fn of_row(owner: u64, name: &str, row: &TableRow) -> TableState {
+        let indexes = row.indexes.iter();
+        let indexes = indexes.map(|index| Arc::new(IndexState::new(owner, name, index)));
+        TableState::with_indexes(owner, name, row.tree, indexes.collect())
+    }
+
+    fn with_indexes(
+        owner: u64,
+        name: &str,
+        tree: Tree,
+        indexes: Vec<Arc<IndexState>>,
+    ) -> TableState {
         TableState {
             owner,
             gate: Gate::new(),
             store: AtomicU32::new(tree.store.get()),
             root: AtomicU64::new(tree.root.get()),
             name: Mutex::new(name.to_owned()),
+            indexes: IndexSets::new(indexes),
         }
+    }
+
+    /// The indexes; the same ones as long as the caller is inside the gate.
+    #[inline]
+    pub(crate) fn indexes(&self) -> &[Arc<IndexState>] {
+        self.indexes.now()
+    }
+
+    /// Gives the table other indexes; the caller holds `ddl` and has closed the gate.
+    pub(crate) fn replace_indexes(&self, indexes: Vec<Arc<IndexState>>) {
+        self.indexes.replace(indexes);
     }
 
     /// The tree that holds the rows.
@@ -86,6 +125,9 @@ impl TableState {
 
     pub(crate) fn set_name(&self, name: &str) {
         name.clone_into(&mut self.name.lock());
+        self.indexes()
+            .iter()
+            .for_each(|index| index.table_renamed(name));
     }
 
     /// Enters the table's gate for the time of a transaction.

@@ -3,6 +3,7 @@
 use crate::commit::CommitHandle;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
+use crate::index::{self, RowChange};
 use crate::large::{ValueReader, Watched};
 use crate::lease::Lease;
 use crate::options::{Access, Durability};
@@ -134,26 +135,30 @@ impl Transaction {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::KeyExists`]; [`Error::KeyTooLong`]; those of [`Transaction::get`].
+    /// [`Error::KeyExists`]; [`Error::KeyTooLong`]; [`Error::UniqueViolation`] and [`Error::Index`] in a table
+    /// with indexes; those of [`Transaction::get`].
     pub fn insert(
         &self,
         table: &Table,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
+        let change = RowChange::Insert(value.as_ref());
         self.shared
-            .change(table, |txn, tree| txn.insert(tree, key, value))
+            .change_row(table, key.as_ref(), change)
+            .map(drop)
     }
 
     /// Adds a row, or gives an existing one another value.
     ///
     /// # Errors
-    /// [`Error::KeyTooLong`]; those of [`Transaction::get`].
+    /// [`Error::KeyTooLong`]; [`Error::UniqueViolation`] and [`Error::Index`] in a table with indexes; those of
+    /// [`Transaction::get`].
     pub fn put(&self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
+        let change = RowChange::Put(value.as_ref());
         self.shared
-            .change(table, |txn, tree| txn.put(tree, key, value))
+            .change_row(table, key.as_ref(), change)
+            .map(drop)
     }
 
     /// Takes a row out; false when there was none.
@@ -161,8 +166,8 @@ impl Transaction {
     /// # Errors
     /// Those of [`Transaction::get`].
     pub fn delete(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        let key = key.as_ref();
-        self.shared.change(table, |txn, tree| txn.delete(tree, key))
+        self.shared
+            .change_row(table, key.as_ref(), RowChange::Delete)
     }
 
     /// Takes all rows of a range out; returns how many there were.
@@ -185,8 +190,11 @@ impl Transaction {
         if range::is_empty(low, high) {
             return Ok(0);
         }
-        self.shared
-            .change(table, |txn, tree| txn.delete_range(tree, low, high))
+        self.shared.change_rows(
+            table,
+            |txn, tree| txn.delete_range(tree, low, high),
+            |txn, table| index::delete_range(txn, table, low, high),
+        )
     }
 
     /// The rows of a range, in the order of their keys. No row appears in it or leaves it by others'
@@ -215,7 +223,8 @@ impl Transaction {
     /// returns its length.
     ///
     /// # Errors
-    /// [`Error::Source`] when reading fails; [`Error::ValueTooLong`]; those of [`Transaction::put`].
+    /// [`Error::Source`] when reading fails; [`Error::ValueTooLong`]; [`Error::Index`] in a table with
+    /// indexes, which need whole values; those of [`Transaction::put`].
     ///
     /// ```
     /// # use longshore::Database;

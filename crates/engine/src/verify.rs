@@ -4,15 +4,17 @@
 //! The gates of all tables are closed, one after the other, and stay closed until the end, so nobody
 //! changes a tree while it is walked; the purger pauses. What waits to be freed is freed first, where
 //! that is allowed. Then every tree is walked, with the chains of its rows, and its pages noted; at
-//! last the map of used pages is compared with them. In a database opened for reading only that still
+//! last the map of used pages is compared with them. An index whose function is registered is compared with its
+//! table, both ways. In a database opened for reading only that still
 //! has garbage, pages that nobody refers to may be garbage, and are not reported.
 
 use crate::ddl;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::gate::Closed;
+use crate::index::{self, IndexInfo};
 use crate::options::Access;
-use crate::table::Table;
+use crate::table::{Table, TableState};
 use longshore_access::{PageSet, Tree, TreeReport};
 use longshore_base::{PageId, StoreId};
 use std::fmt;
@@ -47,6 +49,24 @@ pub struct TableReport {
     pub rows: u64,
     /// Deleted rows that still take space.
     pub ghosts: u64,
+    /// Its indexes, in the order in which they were created.
+    pub indexes: Vec<IndexReport>,
+}
+
+/// What was found in one index.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct IndexReport {
+    /// What it is.
+    pub info: IndexInfo,
+    /// Whether it was compared with the table, both ways: it is ready, and its function was registered.
+    pub is_compared: bool,
+    /// Its entries.
+    pub entries: u64,
+    /// Pages of its tree.
+    pub pages: u64,
+    /// Levels of its tree, leaves included.
+    pub levels: u32,
 }
 
 /// Something that is not as it should be.
@@ -105,8 +125,9 @@ pub(crate) fn run(engine: &Engine) -> Result<VerifyReport> {
     free_garbage(engine)?;
     check.tree("the catalog", engine.catalog.tree)?;
     let waiting = check.tree("the garbage", garbage)?;
-    for (name, tree) in tables {
-        check.tree(&name, tree)?;
+    for table in &handles {
+        check.tree(&table.name(), table.state.tree())?;
+        check.indexes(&table.state)?;
     }
     for tree in ddl::loads(engine)? {
         check.tree("a table being loaded", tree)?;
@@ -136,10 +157,7 @@ struct Check<'a> {
 impl Check<'_> {
     /// Checks a tree; returns the number of its rows.
     fn tree(&mut self, name: &str, tree: Tree) -> Result<u64> {
-        let found = self
-            .engine
-            .note(tree.verify(&self.engine.access, &mut self.pages))?;
-        self.faults(name, &found);
+        let found = self.walk(name, tree)?;
         self.report.tables.push(TableReport {
             name: name.to_owned(),
             store: tree.store,
@@ -147,8 +165,48 @@ impl Check<'_> {
             pages: found.leaves + found.branches,
             rows: found.rows,
             ghosts: found.ghosts,
+            indexes: Vec::new(),
         });
         Ok(found.rows)
+    }
+
+    /// Checks the indexes of the table that was checked last.
+    fn indexes(&mut self, table: &TableState) -> Result<()> {
+        for index in table.indexes() {
+            let entries = &index.entries;
+            let found = self.walk(&entries.name(), entries.state.tree())?;
+            let info = index.info();
+            let is_whole = found.problems.is_empty();
+            let is_compared = info.is_ready && info.is_registered && is_whole;
+            if is_compared {
+                let faults = index::compare(self.engine, table, index)?;
+                let faults = faults.into_iter().map(|reason| Fault {
+                    page: None,
+                    table: Some(table.name()),
+                    reason,
+                });
+                self.report.faults.extend(faults);
+            }
+            let report = IndexReport {
+                info,
+                is_compared,
+                entries: found.rows,
+                pages: found.leaves + found.branches,
+                levels: found.levels,
+            };
+            let table = self.report.tables.last_mut();
+            table.expect("it was just checked").indexes.push(report);
+        }
+        Ok(())
+    }
+
+    /// Walks through a tree, and notes its pages and faults.
+    fn walk(&mut self, name: &str, tree: Tree) -> Result<TreeReport> {
+        let found = self
+            .engine
+            .note(tree.verify(&self.engine.access, &mut self.pages))?;
+        self.faults(name, &found);
+        Ok(found)
     }
 
     fn faults(&mut self, table: &str, found: &TreeReport) {

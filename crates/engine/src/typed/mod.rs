@@ -29,9 +29,12 @@ mod value;
 pub use context::Context;
 pub use cursor::TypedCursor;
 pub use decode::DecodeError;
+pub(crate) use key::key_bytes;
 pub use key::{AsKey, AsPrefix, Key};
 pub use range::TypedRange;
+pub(crate) use range::{Bytes, of_prefix};
 pub use table::TypedTable;
+pub(crate) use table::{decode_key, decode_value};
 pub use value::Value;
 
 /// What the derived implementations call; no part of the interface.

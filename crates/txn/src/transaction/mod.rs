@@ -293,6 +293,24 @@ impl Transaction {
         self.undo_to(lsn)
     }
 
+    /// Runs several statements as one: when `body` fails, what it has changed is undone. Locks are kept.
+    ///
+    /// # Errors
+    /// What `body` returned; those of a rollback.
+    pub fn atomically<T, E: From<TxnError>>(
+        &mut self,
+        body: impl FnOnce(&mut Transaction) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        self.check()?;
+        let before = self.work.last_lsn();
+        let outcome = body(self);
+        let is_active = matches!(self.state, State::Active);
+        if outcome.is_err() && is_active && self.work.last_lsn() != before {
+            self.undo_to(before)?;
+        }
+        outcome
+    }
+
     /// Makes all changes last and visible to others; see [`Commit`] for the answer.
     ///
     /// Does not wait. A read-only transaction's answer depends on the commits it has seen.
