@@ -11,7 +11,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TxnError {
-    /// A lock was not to be had. After a deadlock or a time-out the transaction has been rolled back.
+    /// A lock was not to be had, or the transaction was cancelled. After a deadlock, a time-out or a
+    /// cancellation the transaction has been rolled back.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// An insert found a row with its key. The transaction goes on.
@@ -66,7 +67,12 @@ pub type Result<T> = std::result::Result<T, TxnError>;
 impl TxnError {
     /// Whether the whole transaction, begun anew, may succeed without anybody doing anything.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, TxnError::Ended { .. }) || self.ends_transaction()
+        match self {
+            TxnError::Ended { .. } => true,
+            // Somebody wants it to end.
+            TxnError::Lock(LockError::Cancelled) => false,
+            _ => self.ends_transaction(),
+        }
     }
 
     /// Whether nothing can succeed any more until the database is reopened.
@@ -83,7 +89,9 @@ impl TxnError {
     pub fn ends_transaction(&self) -> bool {
         matches!(
             self,
-            TxnError::Lock(LockError::Deadlock { .. } | LockError::Timeout { .. })
+            TxnError::Lock(
+                LockError::Deadlock { .. } | LockError::Timeout { .. } | LockError::Cancelled
+            )
         )
     }
 }

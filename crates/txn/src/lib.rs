@@ -16,8 +16,8 @@ pub use error::{Result, TxnError};
 #[doc(hidden)]
 pub use lock::GapCheck;
 pub use lock::{
-    CommitLevel, Dependency, GapMode, KeyMode, LockError, LockManager, LockName, LockOptions,
-    LockStats, LockWait, Mode, Owner, Wait,
+    CommitLevel, Dependency, Escalation, GapMode, KeyMode, LockError, LockHold, LockManager,
+    LockName, LockOptions, LockStats, LockWait, Mode, Owner, TableMode, Wait,
 };
 pub use transaction::{
     Batch, Commit, CommitHandle, Direction, Savepoint, Transaction, TransactionManager, TxnOptions,

@@ -32,6 +32,7 @@ fn manager(owners_max: usize) -> Arc<LockManager> {
         bytes_max: 1 << 20,
         owners_max,
         search_interval: Duration::from_secs(1),
+        ..LockOptions::default()
     };
     let env = Arc::new(SeededEnvironment::new(1));
     LockManager::new(options, Arc::new(NoLog), env)

@@ -104,6 +104,19 @@ impl Bucket {
         let last_commit = self.last_commit.load(Ordering::Relaxed);
         (summary, Dependency::from_word(last_commit))
     }
+
+    /// Whether nobody holds `name` to change it, and if so, whose commit a reader of it depends on.
+    /// Stores nothing unless somebody changes something in this bucket.
+    #[inline]
+    pub fn unlocked_for_read(&self, name: u64) -> Option<Dependency> {
+        let (summary, dependency) = self.glance();
+        if !summary.has_writers() {
+            return Some(dependency);
+        }
+        let (latched, _) = self.latch();
+        let is_free = !latched.of(name).any(|r| r.held.writes_key());
+        is_free.then(|| latched.last_commit())
+    }
 }
 
 /// A bucket whose latch is held.

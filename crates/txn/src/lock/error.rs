@@ -27,6 +27,9 @@ pub enum LockError {
         /// One of the transactions in the way at the end.
         holder: Option<TxnId>,
     },
+    /// Another thread has cancelled the transaction.
+    #[error("the transaction was cancelled")]
+    Cancelled,
     /// All memory for locks is in use.
     #[error(
         "the lock table is full: its {bytes_max} bytes hold no more locks; commit in smaller \

@@ -1,17 +1,25 @@
 //! The lock table: buckets, owners' slots, and the budget over both.
 
 use super::bucket::{Bucket, Latched, Latching};
+use super::budget::Use;
 use super::dependency::Dependency;
 use super::error::LockError;
+use super::escalation::Escalation;
 use super::mode::Mode;
 use super::name::LockName;
 use super::owner::{Owner, OwnerSlot};
-use super::queue::{Acquired, OwnerIndex, Request};
+use super::queue::{Acquired, OwnerIndex};
 use super::stats::Counters;
+use super::table::{Above, TableHold};
+use super::table_word::TableWords;
 use super::wait::Wait;
-use longshore_base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use longshore_base::{Durability, Environment, Lsn, TxnId};
+use longshore_base::sync::Mutex;
+use longshore_base::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+use longshore_base::{Durability, Environment, Lsn, StoreId, TxnId};
 use smallvec::SmallVec;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +32,8 @@ pub struct LockOptions {
     pub owners_max: usize,
     /// How often a waiting transaction looks for deadlocks again.
     pub search_interval: Duration,
+    /// When locks on rows are traded for one on their table, unless a table has its own rule.
+    pub escalation: Escalation,
 }
 
 impl Default for LockOptions {
@@ -32,6 +42,7 @@ impl Default for LockOptions {
             bytes_max: 32 << 20,
             owners_max: 1024,
             search_interval: Duration::from_millis(50),
+            escalation: Escalation::At(10_000),
         }
     }
 }
@@ -42,16 +53,20 @@ const BUCKETS_SHARE: usize = 32;
 const BUCKETS_MIN: usize = if cfg!(loom) { 1 } else { 64 };
 /// Buckets that even the largest table has; a handful under the model checker.
 const BUCKETS_MAX: usize = if cfg!(loom) { 1 } else { 1 << 24 };
-/// Bytes that a bucket keeps for its next rush when it becomes empty.
-const SPILL_KEPT: usize = 8 * size_of::<Request>();
-
 /// The locks of one database.
 pub struct LockManager {
     buckets: Box<[Bucket]>,
     slots: Box<[OwnerSlot]>,
+    /// Slots from here on were never used. Only grows.
+    owners_seen: AtomicU32,
+    pub(super) tables: TableWords,
+    /// Tables with a rule of their own for escalation.
+    pub(super) exceptions: Mutex<HashMap<StoreId, Escalation>>,
     options: LockOptions,
+    /// The time in nanoseconds, as somebody saw it lately: a hint, for views.
+    lately: AtomicU64,
     /// Bytes charged. Touched only when something grows or shrinks.
-    bytes_used: AtomicUsize,
+    pub(super) bytes_used: AtomicUsize,
     counters: Counters,
     /// No boundary may vanish. Written while nobody else is there, read under page latches.
     pins_boundaries: AtomicBool,
@@ -88,10 +103,16 @@ impl LockManager {
             slots: (0..options.owners_max)
                 .map(|_| OwnerSlot::default())
                 .collect(),
+            owners_seen: AtomicU32::new(0),
+            tables: TableWords::new(),
+            exceptions: Mutex::new(HashMap::new()),
             bytes_used: AtomicUsize::new(
-                buckets * size_of::<Bucket>() + options.owners_max * size_of::<OwnerSlot>(),
+                buckets * size_of::<Bucket>()
+                    + options.owners_max * size_of::<OwnerSlot>()
+                    + TableWords::bytes(),
             ),
             options,
+            lately: AtomicU64::new(0),
             counters: Counters::default(),
             pins_boundaries: AtomicBool::new(false),
             ignores_gaps: AtomicBool::new(false),
@@ -120,17 +141,19 @@ impl LockManager {
     /// # Panics
     /// If `index` is not below `owners_max`.
     pub fn register(&self, index: usize, txn: TxnId) -> Owner {
-        self.slots[index].register(txn);
-        Owner {
-            index: OwnerIndex::try_from(index).expect("fewer than 2^32 owners"),
-            txn,
-            held: SmallVec::new(),
-            dependency: Dependency::NONE,
-            acquired: 0,
+        // Relaxed: a hint, see `note_time`.
+        let since = Duration::from_nanos(self.lately.load(Ordering::Relaxed));
+        self.slots[index].register(txn, since);
+        let index = OwnerIndex::try_from(index).expect("fewer than 2^32 owners");
+        // Relaxed: as a word is ordered against whoever looks for it, so is this, which comes before.
+        if index >= self.owners_seen.load(Ordering::Relaxed) {
+            self.owners_seen.fetch_max(index + 1, Ordering::Relaxed);
         }
+        Owner::new(index, txn)
     }
 
-    /// Gives `owner` the lock `mode` on `name`, beside what it holds there; waits as `wait` says.
+    /// Gives `owner` the lock `mode` on the row `name`, beside what it holds there, and what it needs
+    /// on the table; waits as `wait` says.
     ///
     /// To be called with no latch held unless `wait` is [`Wait::No`].
     ///
@@ -144,23 +167,13 @@ impl LockManager {
         mode: Mode,
         wait: Wait,
     ) -> Result<(), LockError> {
-        if self.try_lock(owner, name, mode)? {
-            return Ok(());
-        }
-        match wait {
-            Wait::For(limit) if !limit.is_zero() => self.lock_waiting(owner, name, mode, limit),
-            _ => {
-                self.counters.timeouts.add(1);
-                Err(LockError::Timeout {
-                    name,
-                    waited: Duration::ZERO,
-                    holder: self.first_in_the_way_of(name, mode, owner.index),
-                })
-            }
+        match self.try_lock(owner, name, mode) {
+            Ok(true) => Ok(()),
+            outcome => self.lock_blocked(owner, name, mode, wait, outcome),
         }
     }
 
-    /// Gives `owner` the lock if nobody is in the way.
+    /// Gives `owner` the lock on the row, and what it needs on the table, if nobody is in the way.
     ///
     /// # Errors
     /// [`LockError::TableFull`].
@@ -171,18 +184,21 @@ impl LockManager {
         name: LockName,
         mode: Mode,
     ) -> Result<bool, LockError> {
-        if owner.held.len() == owner.held.capacity() {
-            self.grow_list(owner)?;
+        match owner.above(name.store(), mode) {
+            Above::Covers => return Ok(true),
+            Above::Permits if owner.held.len() < owner.held.capacity() => {}
+            _ => return self.try_lock_with_room(owner, name, mode),
         }
         let hash = name.hash();
         let mut latched = self.latch(hash);
-        let mut acquired = latched.acquire(hash, owner.index, mode);
-        if acquired == Acquired::Full {
-            self.make_room(&mut latched)?;
-            acquired = latched.acquire(hash, owner.index, mode);
-        }
-        if acquired == Acquired::Blocked {
-            return Ok(false);
+        let acquired = latched.acquire(hash, owner.index, mode);
+        match acquired {
+            Acquired::Blocked => return Ok(false),
+            Acquired::Full => {
+                drop(latched);
+                return self.try_lock_with_room(owner, name, mode);
+            }
+            _ => {}
         }
         owner.depend_on(latched.last_commit());
         drop(latched);
@@ -190,28 +206,177 @@ impl LockManager {
         Ok(true)
     }
 
+    /// Like `try_lock`, for one who needs more on the table or more memory first.
+    #[cold]
+    fn try_lock_with_room(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        mode: Mode,
+    ) -> Result<bool, LockError> {
+        let store = name.store();
+        if owner.above(store, mode) == Above::Lacks
+            && self.lock_above(owner, store, mode, Wait::No)?.is_some()
+        {
+            return Ok(false);
+        }
+        match owner.above(store, mode) {
+            Above::Covers => return Ok(true),
+            Above::Permits => {}
+            Above::Lacks => unreachable!("it was just taken"),
+        }
+        let acquired = match self.ask_with_room(owner, name, mode) {
+            Err(full @ LockError::TableFull { .. }) => match self.relieve(owner, Wait::No)? {
+                true => self.ask_with_room(owner, name, mode)?,
+                false => return Err(full),
+            },
+            outcome => outcome?,
+        };
+        if acquired == Acquired::Blocked {
+            return Ok(false);
+        }
+        self.note_granted(owner, name.hash(), acquired);
+        if self.is_pressed() {
+            self.relieve(owner, Wait::No)?;
+        }
+        Ok(true)
+    }
+
+    fn ask_with_room(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        mode: Mode,
+    ) -> Result<Acquired, LockError> {
+        if owner.above(name.store(), mode) == Above::Covers {
+            return Ok(Acquired::Covered);
+        }
+        if owner.held.len() == owner.held.capacity() {
+            self.grow_list(owner)?;
+        }
+        self.request(owner, name, mode)
+    }
+
+    /// Asks the queue of `name`, making room where there is none.
+    pub(super) fn request(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        mode: Mode,
+    ) -> Result<Acquired, LockError> {
+        let hash = name.hash();
+        let mut latched = self.latch(hash);
+        let mut acquired = latched.acquire(hash, owner.index, mode);
+        if acquired == Acquired::Full {
+            self.make_room(&mut latched, Use::of(hash))?;
+            acquired = latched.acquire(hash, owner.index, mode);
+        }
+        if acquired != Acquired::Blocked {
+            owner.depend_on(latched.last_commit());
+        }
+        Ok(acquired)
+    }
+
+    /// What follows an attempt that did not succeed.
+    #[cold]
+    fn lock_blocked(
+        &self,
+        owner: &mut Owner,
+        name: LockName,
+        mode: Mode,
+        wait: Wait,
+        attempt: Result<bool, LockError>,
+    ) -> Result<(), LockError> {
+        if let Err(full) = attempt {
+            // Waiting for a table may free what is missing.
+            return match matches!(full, LockError::TableFull { .. }) && self.relieve(owner, wait)? {
+                true => self.lock(owner, name, mode, wait),
+                false => Err(full),
+            };
+        }
+        let Wait::For(limit) = wait else {
+            return Err(self.refused_row(owner, name, mode));
+        };
+        if limit.is_zero() {
+            return Err(self.refused_row(owner, name, mode));
+        }
+        let store = name.store();
+        if owner.above(store, mode) == Above::Lacks {
+            self.lock_above(owner, store, mode, wait)?;
+            return self.lock(owner, name, mode, wait);
+        }
+        self.lock_waiting(owner, name, mode, limit)
+    }
+
+    /// The error of one who does not wait for a row.
+    fn refused_row(&self, owner: &mut Owner, name: LockName, mode: Mode) -> LockError {
+        match owner.above(name.store(), mode) {
+            Above::Lacks => {
+                let table = LockName::of_table(name.store());
+                self.refused(owner, table, mode.intent())
+            }
+            _ => self.refused(owner, name, mode),
+        }
+    }
+
+    /// The error of one who does not wait.
+    pub(super) fn refused(&self, owner: &Owner, name: LockName, mode: Mode) -> LockError {
+        self.counters.timeouts.add(1);
+        LockError::Timeout {
+            name,
+            waited: Duration::ZERO,
+            holder: self.first_in_the_way_of(name, mode, owner.index),
+        }
+    }
+
     /// Ends all of `owner`'s locks. Whoever takes over a key that it changed depends on `commit`.
     ///
     /// `commit` is [`Dependency::NONE`] for a transaction that has changed nothing or undone it all.
     pub fn release_all(&self, owner: &mut Owner, commit: Dependency) {
         for &hash in &owner.held {
-            let mut latched = self.latch(hash);
-            let held = latched.release(hash, owner.index).unwrap_or(Mode::NONE);
-            if held.writes_key() && commit.lsn() != Lsn::ZERO {
-                let before = latched.last_commit();
-                latched.raise_last_commit(self.merge(before, commit));
-            }
-            if latched.has_waiters(hash) {
-                latched.grant(hash, |index| self.slot(index).grant());
-            }
-            self.tidy(&mut latched);
+            self.release_row(owner.index, hash, commit);
         }
         if owner.held.spilled() {
             self.give_back(owner.held.capacity() * size_of::<u64>());
         }
         owner.held = SmallVec::new();
+        self.release_tables(owner, commit);
         self.counters.acquired.add(owner.acquired);
         owner.acquired = 0;
+        self.slot(owner.index).leave();
+    }
+
+    /// Ends what `owner` holds on tables, those taken last first.
+    #[inline]
+    fn release_tables(&self, owner: &mut Owner, commit: Dependency) {
+        for hold in owner.tables.iter().rev() {
+            self.release_table(owner, hold, commit);
+        }
+        if owner.tables.spilled() {
+            self.give_back(owner.tables.capacity() * size_of::<TableHold>());
+        }
+        owner.forget_tables();
+    }
+
+    /// Ends one lock on a row.
+    #[inline]
+    pub(super) fn release_row(&self, owner: OwnerIndex, hash: u64, commit: Dependency) {
+        let mut latched = self.latch(hash);
+        let held = latched.release(hash, owner).unwrap_or(Mode::NONE);
+        if held.writes_key() && commit.lsn() != Lsn::ZERO {
+            let before = latched.last_commit();
+            latched.raise_last_commit(self.merge(before, commit));
+        }
+        self.let_next_pass(&mut latched, hash);
+    }
+
+    /// Grants what nothing blocks any more, after a request has left.
+    #[inline]
+    pub(super) fn let_next_pass(&self, latched: &mut Latched<'_>, hash: u64) {
+        if latched.has_waiters(hash) {
+            latched.grant(hash, |index| self.slot(index).grant());
+        }
+        self.tidy(latched);
     }
 
     /// Whether nobody is changing the key `name`, and if so, whose commit a reader of it depends on.
@@ -220,13 +385,9 @@ impl LockManager {
     /// caller reads the row's page before and checks afterwards that it has not changed.
     #[inline]
     pub fn unlocked_for_read(&self, name: LockName) -> Option<Dependency> {
-        let (summary, dependency) = self.bucket(name.hash()).glance();
-        if !summary.has_writers() {
-            return Some(dependency);
-        }
-        let latched = self.latch(name.hash());
-        let is_free = !latched.of(name.hash()).any(|r| r.held.writes_key());
-        is_free.then(|| latched.last_commit())
+        let row = self.bucket(name.hash()).unlocked_for_read(name.hash())?;
+        let table = self.table_for_read(name.store())?;
+        Some(row.and(table))
     }
 
     /// Whether `owner` may insert into the gap below `boundary`. The caller holds the page's latch.
@@ -276,20 +437,16 @@ impl LockManager {
         }
         // SeqCst: page latch, fence, look; against lock, fence, look at the page in `publish_locks`.
         fence(Ordering::SeqCst);
-        let (summary, dependency) = self.bucket(name.hash()).glance();
-        (summary.is_empty() || self.latch(name.hash()).of(name.hash()).next().is_none())
-            && (dependency.is_none() || self.log.is_durable(dependency.lsn()))
-    }
-
-    /// Bytes of memory in use.
-    pub fn bytes_used(&self) -> usize {
-        // Relaxed: a count.
-        self.bytes_used.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of memory allowed.
-    pub fn bytes_max(&self) -> usize {
-        self.options.bytes_max
+        let (summary, row) = self.bucket(name.hash()).glance();
+        if !summary.is_empty() && self.latch(name.hash()).of(name.hash()).next().is_some() {
+            return false;
+        }
+        // A row changed under a lock on its table must keep its ghost too.
+        let Some(table) = self.table_for_read(name.store()) else {
+            return false;
+        };
+        let dependency = row.and(table);
+        dependency.is_none() || self.log.is_durable(dependency.lsn())
     }
 
     #[inline]
@@ -306,6 +463,35 @@ impl LockManager {
         // The count is a power of two. Two neighbouring names share a bucket, which holds two requests
         // within its line.
         &self.buckets[(hash >> 1) as usize & (self.buckets.len() - 1)]
+    }
+
+    pub(super) fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    pub(super) fn options(&self) -> &LockOptions {
+        &self.options
+    }
+
+    /// Owners from this number on have never been.
+    pub(super) fn owners_seen(&self) -> OwnerIndex {
+        // Relaxed: ordered as the words of the owners are; see `register`.
+        self.owners_seen.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the clock, so that transactions that begin from now on know how late it is: the ages
+    /// that views show are as exact as this is called often.
+    pub fn note_time(&self) -> Duration {
+        let now = self.now();
+        // Relaxed: a hint.
+        self.lately.store(now.as_nanos() as u64, Ordering::Relaxed);
+        now
+    }
+
+    /// Whether the transaction has been told to end by [`LockManager::cancel`].
+    #[inline]
+    pub fn is_cancelled(&self, owner: &Owner) -> bool {
+        self.slot(owner.index).is_cancelled(owner.txn)
     }
 
     pub(super) fn slot(&self, index: OwnerIndex) -> &OwnerSlot {
@@ -332,62 +518,22 @@ impl LockManager {
     /// Takes note of a granted request; `try_lock` or `line_up` has made room in the list.
     #[inline]
     pub(super) fn note_granted(&self, owner: &mut Owner, hash: u64, acquired: Acquired) {
+        if acquired == Acquired::Covered {
+            return;
+        }
+        owner.acquired += 1;
         if acquired == Acquired::Granted {
             owner.held.push(hash);
+            let hold = &mut owner.tables[owner.current];
+            hold.rows += 1;
+            if hold.rows >= hold.escalate_at {
+                self.escalate_by_count(owner);
+            }
         }
-        if acquired != Acquired::Covered {
-            owner.acquired += 1;
-        }
-    }
-
-    /// Doubles the room in a bucket.
-    #[cold]
-    pub(super) fn make_room(&self, latched: &mut Latched<'_>) -> Result<(), LockError> {
-        let before = latched.bytes_spilled();
-        // What the bucket had inside itself becomes part of what it has outside.
-        let guess = (2 * before).max(4 * size_of::<Request>());
-        self.charge(guess)?;
-        latched.grow();
-        self.give_back(guess + before - latched.bytes_spilled());
-        Ok(())
-    }
-
-    /// Gives back what a rush has left in an empty bucket.
-    fn tidy(&self, latched: &mut Latched<'_>) {
-        let spilled = latched.bytes_spilled();
-        if spilled > SPILL_KEPT && latched.iter().next().is_none() {
-            latched.shrink();
-            self.give_back(spilled - latched.bytes_spilled());
-        }
-    }
-
-    #[cold]
-    fn grow_list(&self, owner: &mut Owner) -> Result<(), LockError> {
-        let before = owner.held.capacity();
-        let inside = if owner.held.spilled() { before } else { 0 };
-        self.charge((2 * before - inside) * size_of::<u64>())?;
-        owner.held.reserve_exact(2 * before - owner.held.len());
-        Ok(())
-    }
-
-    fn charge(&self, bytes: usize) -> Result<(), LockError> {
-        let bytes_max = self.options.bytes_max;
-        // Relaxed: a count; nothing is published through it.
-        let before = self.bytes_used.fetch_add(bytes, Ordering::Relaxed);
-        if before + bytes > bytes_max {
-            self.give_back(bytes);
-            return Err(LockError::TableFull { bytes_max });
-        }
-        Ok(())
-    }
-
-    fn give_back(&self, bytes: usize) {
-        // Relaxed: a count; nothing is published through it.
-        self.bytes_used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// The dependency that a bucket has after `commit` released a lock there. Its position only grows.
-    fn merge(&self, before: Dependency, commit: Dependency) -> Dependency {
+    pub(super) fn merge(&self, before: Dependency, commit: Dependency) -> Dependency {
         let both = before.and(commit);
         // Do not let an old strict commit make those who depend on lax ones wait for a sync.
         if before.level() > commit.level() && self.log.is_durable(before.lsn()) {

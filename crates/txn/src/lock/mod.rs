@@ -1,4 +1,4 @@
-//! Row locks with key-range protection, taken until the end of the transaction.
+//! Locks on rows with key-range protection, on tables and on the database, until the transaction ends.
 //!
 //! # Protocol
 //! A lock is on a [`LockName`]: a key together with the open gap between it and the boundary below.
@@ -8,18 +8,22 @@
 //! | statement | locks |
 //! |---|---|
 //! | read a key, present or not | key S on its own name |
+//! | read a key to change it later | key U on its own name |
 //! | change or delete a row | key X on its own name |
 //! | insert a key that has no slot | key X on its own name; then, under the leaf's latch, nobody else may hold gap S on the next boundary |
 //! | insert a key that has a ghost | key X on its own name: no gap is split |
 //! | read a range | key S and gap S on each boundary in the range, gap S on the first boundary above it |
 //! | let a boundary vanish | under the leaf's latch, nobody may hold or await anything on its name |
 //!
+//! All of these are taken under an intent on the table and one on the database, or not at all when the
+//! table is held in a mode that covers them: see `table`, `intent` and `escalation`.
+//!
 //! No wait ever happens under a latch: a statement that finds itself blocked in a leaf drops the latch,
 //! waits, and searches the leaf again. An insert that had to wait for the gap keeps what it waited for
 //! (gap I) to the end of its transaction, so that readers cannot starve it between wait and retry.
 //!
 //! Requests are granted first come, first served, with conversions first: see `queue`. Waits end by a
-//! grant, by time, or by a deadlock: see `wait` and `deadlock`.
+//! grant, by time, by a deadlock or by another thread: see `wait` and `deadlock`.
 //!
 //! # Why this is serializable
 //! Locks are held until the commit record is in the log (strict two-phase locking), so it is enough
@@ -48,6 +52,9 @@
 //!    and the first slot of the next leaf, the fence's own key included, is named by that slot, and a
 //!    scan that goes on into that leaf locks it.
 //!
+//! 8. *Tables.* A lock that a table's lock makes needless excludes, at the table, all who would conflict
+//!    with it at the row: they need an intent first. That holds for gaps too.
+//!
 //! Names that collide only make locks conflict that need not.
 //!
 //! # Early release
@@ -59,7 +66,8 @@
 //! not come by the bucket: `may_remove` says no until then.
 //!
 //! # Order
-//! page latch, then bucket latch, then the mutex of an owner's slot. One bucket latch at a time.
+//! page latch, then bucket latch, then the mutex of an owner's slot. One bucket latch at a time. The map
+//! of exceptions to escalation is taken alone.
 //!
 //! # Source
 //! Graefe, "A survey of B-tree locking techniques" (2010), for orthogonal key and gap modes and ghosts;
@@ -68,22 +76,30 @@
 
 mod boundaries;
 mod bucket;
+mod budget;
 mod deadlock;
 mod dependency;
 mod error;
+mod escalation;
+mod intent;
 mod manager;
 mod mode;
 mod name;
 mod owner;
 mod queue;
 mod stats;
+mod table;
+mod table_word;
+mod views;
 mod wait;
 
 pub use dependency::{CommitLevel, Dependency};
 pub use error::LockError;
+pub use escalation::Escalation;
 pub use manager::{GapCheck, LockManager, LockOptions};
-pub use mode::{GapMode, KeyMode, Mode};
+pub use mode::{GapMode, KeyMode, Mode, TableMode};
 pub use name::LockName;
 pub use owner::Owner;
-pub use stats::{LockStats, LockWait};
+pub use stats::LockStats;
+pub use views::{LockHold, LockWait};
 pub use wait::Wait;

@@ -138,6 +138,12 @@ impl Queue {
         Acquired::Blocked
     }
 
+    /// Enters a request that is granted already; the owner has none for `name`.
+    pub fn enter(&mut self, name: u64, owner: OwnerIndex, mode: Mode) -> Acquired {
+        debug_assert!(self.position(name, owner).is_none(), "Q4");
+        self.push(name, owner, mode, mode)
+    }
+
     /// Drops `owner`'s request for `name`; returns the mode it held, if there was one.
     #[inline]
     pub fn release(&mut self, name: u64, owner: OwnerIndex) -> Option<Mode> {
@@ -338,6 +344,7 @@ mod tests {
     fn mode() -> impl Strategy<Value = Mode> {
         prop::sample::select(vec![
             Mode::READ,
+            Mode::UPDATE,
             Mode::WRITE,
             Mode::READ_GAP,
             Mode::READ_RANGE,

@@ -1,10 +1,6 @@
-//! What the lock manager counts, and the view of who waits for whom.
+//! What the lock manager counts.
 
 use super::manager::LockManager;
-use super::mode::Mode;
-use super::name::LockName;
-use super::queue::OwnerIndex;
-use longshore_base::TxnId;
 use longshore_base::metrics::Counter;
 use std::time::Duration;
 
@@ -21,6 +17,14 @@ pub struct LockStats {
     pub deadlocks: u64,
     /// Waits that ended because the time was up.
     pub timeouts: u64,
+    /// Waits that another thread has cancelled.
+    pub cancelled: u64,
+    /// Requests for tables and the database that went through a queue; other intents leave no trace.
+    pub intents_queued: u64,
+    /// Times that locks on rows were traded for one on their table.
+    pub escalations: u64,
+    /// Times that others were in the way of that.
+    pub escalations_refused: u64,
     /// Time spent waiting, over all threads.
     pub wait_time: Duration,
     /// Bytes of memory in use.
@@ -36,49 +40,14 @@ pub(crate) struct Counters {
     pub latches_contended: Counter,
     pub deadlocks: Counter,
     pub timeouts: Counter,
+    pub cancelled: Counter,
+    pub intents_queued: Counter,
+    pub escalations: Counter,
+    pub escalations_refused: Counter,
     pub wait_nanos: Counter,
 }
 
-/// One transaction that waits for a lock.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LockWait {
-    /// Who waits.
-    pub waiter: TxnId,
-    /// What for.
-    pub name: LockName,
-    /// The mode asked for.
-    pub wanted: Mode,
-    /// For how long so far.
-    pub waited: Duration,
-    /// Whom for: holders in the way, and waiters ahead that are incompatible.
-    pub waits_for: Vec<TxnId>,
-}
-
 impl LockManager {
-    /// Who waits for whom, for how long. Each line is true of some moment during the call.
-    pub fn waits(&self) -> Vec<LockWait> {
-        (0..self.owners_max() as OwnerIndex)
-            .filter_map(|index| self.wait_of(index))
-            .collect()
-    }
-
-    fn wait_of(&self, index: OwnerIndex) -> Option<LockWait> {
-        let wait = self.slot(index).waiting()?;
-        let mut owners = Vec::new();
-        let name = wait.name.hash();
-        self.bucket(name)
-            .latch()
-            .0
-            .waits_for(name, index, &mut owners);
-        Some(LockWait {
-            waiter: wait.txn,
-            name: wait.name,
-            wanted: wait.wanted,
-            waited: self.now().saturating_sub(wait.since),
-            waits_for: owners.into_iter().map(|o| self.slot(o).txn()).collect(),
-        })
-    }
-
     /// The counters.
     pub fn stats(&self) -> LockStats {
         let counters = self.counters();
@@ -88,6 +57,10 @@ impl LockManager {
             latches_contended: counters.latches_contended.get(),
             deadlocks: counters.deadlocks.get(),
             timeouts: counters.timeouts.get(),
+            cancelled: counters.cancelled.get(),
+            intents_queued: counters.intents_queued.get(),
+            escalations: counters.escalations.get(),
+            escalations_refused: counters.escalations_refused.get(),
             wait_time: Duration::from_nanos(counters.wait_nanos.get()),
             bytes_used: self.bytes_used(),
             bytes_max: self.bytes_max(),

@@ -1,5 +1,6 @@
 //! Waiting for a lock: line up, sleep, be granted, or give up.
 
+use super::budget::Use;
 use super::error::LockError;
 use super::manager::LockManager;
 use super::mode::Mode;
@@ -81,12 +82,12 @@ impl LockManager {
             }
             match acquired {
                 Acquired::Blocked => return Ok(Ticket::Queued),
-                Acquired::Full => self.make_room(&mut latched)?,
+                Acquired::Full => self.make_room(&mut latched, Use::of(name.hash()))?,
                 done => {
                     owner.depend_on(latched.last_commit());
                     drop(latched);
                     slot.end_wait();
-                    self.note_granted(owner, name.hash(), done);
+                    self.note_waited(owner, name, done);
                     return Ok(Ticket::Done);
                 }
             }
@@ -101,6 +102,9 @@ impl LockManager {
         since: Duration,
     ) -> Result<(), LockError> {
         let mut slept = Duration::ZERO;
+        if self.slot(owner.index).is_cancelled(owner.txn) {
+            return self.give_up(owner, name, LockError::Cancelled);
+        }
         loop {
             if self.break_deadlocks(owner.index) {
                 return self.give_up(owner, name, LockError::Deadlock { name });
@@ -115,6 +119,9 @@ impl LockManager {
                 }
                 Some(Verdict::Victim) => {
                     return self.give_up(owner, name, LockError::Deadlock { name });
+                }
+                Some(Verdict::Cancelled) => {
+                    return self.give_up(owner, name, LockError::Cancelled);
                 }
                 None => slept += nap,
             }
@@ -146,6 +153,7 @@ impl LockManager {
             Withdrawn::Yes => {
                 match error {
                     LockError::Deadlock { .. } => self.counters().deadlocks.add(1),
+                    LockError::Cancelled => self.counters().cancelled.add(1),
                     _ => self.counters().timeouts.add(1),
                 }
                 Err(error)
@@ -168,10 +176,18 @@ impl LockManager {
         let latched = self.latch(name.hash());
         owner.depend_on(latched.last_commit());
         drop(latched);
+        self.note_waited(owner, name, Acquired::Granted);
+    }
+
+    fn note_waited(&self, owner: &mut Owner, name: LockName, acquired: Acquired) {
+        if name.is_table() {
+            // Whoever asks for a table takes note of it.
+            return;
+        }
         // A conversion is in the list already. Waits are rare, so the search may be long.
         let acquired = match owner.held.contains(&name.hash()) {
-            true => Acquired::Converted,
-            false => Acquired::Granted,
+            true if acquired == Acquired::Granted => Acquired::Converted,
+            _ => acquired,
         };
         self.note_granted(owner, name.hash(), acquired);
     }

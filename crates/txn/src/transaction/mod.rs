@@ -7,7 +7,7 @@
 //! who wait for it go on; every later call but `rollback` says [`TxnError::Ended`].
 //!
 //! ```text
-//!              deadlock, time-out
+//!              deadlock, time-out, cancelled
 //!   Active ───────────────────────▶ Ended (rolled back; locks and slot given back)
 //!     │ commit, rollback, drop
 //!     ▼
@@ -57,6 +57,7 @@ pub use manager::{TransactionManager, TxnOptions, TxnStats};
 pub use value::ValueReader;
 
 use crate::error::{Result, TxnError};
+use crate::lock::{LockError, TableMode};
 use longshore_access::Tree;
 use longshore_base::{Lsn, StoreId, TxnId};
 use longshore_log::Level;
@@ -151,6 +152,22 @@ impl Transaction {
             work.get_into(core, tree, key, &mut value)
         })?;
         Ok(found.then_some(value))
+    }
+
+    /// Locks a whole table until this transaction ends; beside what it holds there already.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn lock_table(&mut self, tree: Tree, mode: TableMode) -> Result<()> {
+        self.run(|work, core| work.lock_table(core, tree.store, mode))
+    }
+
+    /// Locks the whole database until this transaction ends.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn lock_database(&mut self, mode: TableMode) -> Result<()> {
+        self.run(|work, core| work.lock_database(core, mode))
     }
 
     /// Adds a row.
@@ -356,6 +373,9 @@ impl Transaction {
     ) -> Result<T> {
         self.check()?;
         let before = self.work.last_lsn();
+        if self.door.core.locks.is_cancelled(&self.work.owner) {
+            return Err(self.statement_failed(before, LockError::Cancelled.into()));
+        }
         match statement(&mut self.work, &self.door.core) {
             Ok(value) => Ok(value),
             Err(error) => Err(self.statement_failed(before, error)),

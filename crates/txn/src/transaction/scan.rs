@@ -14,7 +14,7 @@ use super::batch::{Batch, Direction, Row};
 use super::manager::Core;
 use super::work::Work;
 use crate::error::Result;
-use crate::lock::{LockName, Mode};
+use crate::lock::{LockError, LockName, Mode};
 use longshore_access::{AccessError, Boundary, LeafRead, Patience, Slot, Tree, ValueKind};
 use std::ops::Bound;
 
@@ -101,8 +101,11 @@ impl Work {
     /// Takes the locks in `names`; returns the first that must be waited for.
     fn lock_without_waiting(&mut self, core: &Core) -> Result<Option<(LockName, Mode)>> {
         for &(name, mode) in &self.names {
-            if !core.locks.try_lock(&mut self.owner, name, mode)? {
-                return Ok(Some((name, mode)));
+            match core.locks.try_lock(&mut self.owner, name, mode) {
+                Ok(true) => {}
+                // Whoever waits may trade what it has for a lock on the whole table.
+                Ok(false) | Err(LockError::TableFull { .. }) => return Ok(Some((name, mode))),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(None)

@@ -83,7 +83,7 @@ impl Work {
     }
 
     pub fn lock_for_update(&mut self, core: &Core, tree: Tree, key: &[u8]) -> Result<()> {
-        self.lock(core, LockName::of_key(tree.store, key), Mode::WRITE)
+        self.lock(core, LockName::of_key(tree.store, key), Mode::UPDATE)
     }
 
     #[inline]

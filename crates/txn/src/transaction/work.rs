@@ -4,9 +4,9 @@ use super::manager::Core;
 use super::purge::Hint;
 use super::slots::Taken;
 use crate::error::Result;
-use crate::lock::{LockName, Mode, Owner, Wait};
+use crate::lock::{LockName, Mode, Owner, TableMode, Wait};
 use longshore_access::{LeafHint, LogContext};
-use longshore_base::{Lsn, TxnId};
+use longshore_base::{Lsn, StoreId, TxnId};
 use longshore_log::{Claim, Log};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,6 +71,16 @@ impl Work {
     pub fn lock(&mut self, core: &Core, name: LockName, mode: Mode) -> Result<()> {
         let wait = Wait::For(self.lock_wait);
         Ok(core.locks.lock(&mut self.owner, name, mode, wait)?)
+    }
+
+    pub fn lock_table(&mut self, core: &Core, store: StoreId, mode: TableMode) -> Result<()> {
+        let wait = Wait::For(self.lock_wait);
+        Ok(core.locks.lock_table(&mut self.owner, store, mode, wait)?)
+    }
+
+    pub fn lock_database(&mut self, core: &Core, mode: TableMode) -> Result<()> {
+        let wait = Wait::For(self.lock_wait);
+        Ok(core.locks.lock_database(&mut self.owner, mode, wait)?)
     }
 
     /// The transaction's log context, with space claimed ahead.

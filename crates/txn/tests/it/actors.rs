@@ -1,7 +1,9 @@
 //! Threads that take locks on command, so that a test tells who does what and when.
 
 use longshore_base::{Durability, DurabilityLost, Lsn, StoreId, SystemEnvironment, TxnId};
-use longshore_txn::{Dependency, LockError, LockManager, LockName, LockOptions, Mode, Owner, Wait};
+use longshore_txn::{
+    Dependency, LockError, LockManager, LockName, LockOptions, Mode, Owner, TableMode, Wait,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -34,13 +36,17 @@ pub fn manager(options: LockOptions) -> Arc<LockManager> {
     )
 }
 
+/// The table of all keys.
+pub const TABLE: StoreId = StoreId::new(16);
+
 /// The lock on the key `key`.
 pub fn name(key: &str) -> LockName {
-    LockName::of_key(StoreId::new(16), key.as_bytes())
+    LockName::of_key(TABLE, key.as_bytes())
 }
 
 enum Command {
     Lock(LockName, Mode, Wait),
+    Table(StoreId, TableMode, Wait),
     Release(Dependency),
 }
 
@@ -111,6 +117,29 @@ impl Actor {
         }
     }
 
+    /// Takes the whole table, which must be free for that. [`StoreId::NONE`] is the database.
+    pub fn takes_table(&self, store: StoreId, mode: TableMode) {
+        self.send(Command::Table(store, mode, Wait::No));
+        self.answer().unwrap();
+    }
+
+    /// Asks for the whole table, which must not be free for that, without waiting.
+    pub fn is_refused_table(&self, store: StoreId, mode: TableMode) -> LockError {
+        self.send(Command::Table(store, mode, Wait::No));
+        self.answer().unwrap_err()
+    }
+
+    /// Asks for the whole table, and waits.
+    pub fn asks_for_table(&self, store: StoreId, mode: TableMode, limit: Duration) {
+        self.send(Command::Table(store, mode, Wait::For(limit)));
+    }
+
+    /// Asks for the whole table, and waits; returns once it is in the queue.
+    pub fn waits_for_table(&self, store: StoreId, mode: TableMode) {
+        self.asks_for_table(store, mode, LONG);
+        self.is_waiting();
+    }
+
     pub fn answer(&self) -> Result<(), LockError> {
         self.answers.recv_timeout(LONG).expect("an answer").0
     }
@@ -144,6 +173,10 @@ fn act(
     for command in commands {
         let result = match command {
             Command::Lock(name, mode, wait) => locks.lock(&mut owner, name, mode, wait),
+            Command::Table(StoreId::NONE, mode, wait) => {
+                locks.lock_database(&mut owner, mode, wait)
+            }
+            Command::Table(store, mode, wait) => locks.lock_table(&mut owner, store, mode, wait),
             Command::Release(commit) => {
                 locks.release_all(&mut owner, commit);
                 Ok(())

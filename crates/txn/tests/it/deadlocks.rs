@@ -20,6 +20,7 @@ fn stage(count: usize) -> Stage {
         owners_max: 32,
         // Circles must be found when the wait that closes them begins, not by the second look.
         search_interval: LONG,
+        ..LockOptions::default()
     });
     let actors = (0..count).map(|n| Actor::new(&locks, n)).collect();
     Stage { locks, actors }

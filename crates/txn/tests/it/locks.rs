@@ -4,7 +4,9 @@ use crate::actors::{Actor, FakeLog, LONG, manager, name};
 
 use longshore_access::Boundaries;
 use longshore_base::{Lsn, StoreId, SystemEnvironment, TxnId};
-use longshore_txn::{CommitLevel, Dependency, LockError, LockManager, LockOptions, Mode, Wait};
+use longshore_txn::{
+    CommitLevel, Dependency, Escalation, LockError, LockManager, LockOptions, Mode, Wait,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,6 +16,7 @@ fn small() -> LockOptions {
         bytes_max: 64 << 10,
         owners_max: 16,
         search_interval: Duration::from_millis(10),
+        ..LockOptions::default()
     }
 }
 
@@ -85,7 +88,10 @@ fn the_view_of_waits_tells_who_waits_for_whom() {
 
 #[test]
 fn a_full_table_says_which_option_to_raise_and_recovers() {
-    let locks = manager(small());
+    let locks = manager(LockOptions {
+        escalation: Escalation::Never,
+        ..small()
+    });
     let mut owner = locks.register(0, TxnId::new(1));
     let before = locks.stats().bytes_used;
     let error = (0u64..)

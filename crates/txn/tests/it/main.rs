@@ -3,8 +3,11 @@
 mod actors;
 mod deadlocks;
 mod early_release;
+mod escalation;
 mod full;
 mod gate_disk;
+mod hierarchy;
+mod hierarchy_model;
 mod lock_cost;
 mod locks;
 mod model;

@@ -3,7 +3,7 @@
 use crate::scans;
 use crate::world::{World, WorldOptions};
 use longshore_log::Level;
-use longshore_txn::{CommitLevel, Direction, TxnError};
+use longshore_txn::{CommitLevel, Direction, Escalation, LockError, TxnError};
 use std::io::Read;
 use std::ops::Bound;
 use std::time::Duration;
@@ -417,6 +417,8 @@ fn a_full_lock_table_fails_the_statement_and_the_rest_can_be_kept_or_undone() {
         ..WorldOptions::default()
     });
     let [table, _] = world.tables;
+    let locks = world.manager.locks();
+    locks.set_escalation(table.store, Some(Escalation::Never));
     let mut txn = world.begin();
     let error = (0u32..)
         .find_map(|n| txn.insert(table, &n.to_be_bytes(), b"x").err())
@@ -426,5 +428,47 @@ fn a_full_lock_table_fails_the_statement_and_the_rest_can_be_kept_or_undone() {
     txn.rollback().unwrap();
     // A scan locks the ghosts that it comes by, and there are as many as locks were.
     while world.manager.purge(1000).unwrap() > 0 {}
+    assert!(world.rows(table).is_empty());
+}
+
+/// The same without the exemption: the locks on rows become one on the table.
+#[test]
+fn a_transaction_larger_than_the_lock_table_goes_on_with_the_whole_table() {
+    let world = World::with(WorldOptions {
+        lock_bytes_max: 64 << 10,
+        transactions_max: 8,
+        ..WorldOptions::default()
+    });
+    let [table, _] = world.tables;
+    let mut txn = world.begin();
+    for n in 0..5_000u32 {
+        txn.insert(table, &n.to_be_bytes(), b"x").unwrap();
+    }
+    assert_eq!(world.manager.locks().stats().escalations, 1);
+    txn.rollback().unwrap();
+    // The scan of the ghosts too.
+    assert!(world.rows(table).is_empty());
+    assert_eq!(world.manager.locks().stats().escalations, 2);
+    assert!(world.manager.locks().holds(10).is_empty());
+}
+
+#[test]
+fn a_cancelled_transaction_is_rolled_back_at_its_next_statement() {
+    let world = World::new();
+    let [table, _] = world.tables;
+    let mut txn = world.begin();
+    txn.insert(table, b"k", b"v").unwrap();
+    assert!(world.manager.locks().cancel(txn.id()));
+    let error = txn.get(table, b"k").unwrap_err();
+    assert!(
+        matches!(error, TxnError::Lock(LockError::Cancelled)),
+        "{error}"
+    );
+    assert!(!error.is_retryable() && error.ends_transaction());
+    assert!(matches!(
+        txn.get(table, b"k").unwrap_err(),
+        TxnError::Ended { .. }
+    ));
+    assert!(!world.manager.locks().cancel(txn.id()), "it has ended");
     assert!(world.rows(table).is_empty());
 }

@@ -171,6 +171,7 @@ fn parts(
         bytes_max: options.lock_bytes_max,
         owners_max: options.transactions_max,
         search_interval: Duration::from_millis(20),
+        ..LockOptions::default()
     };
     let locks = LockManager::new(lock_options, durability, env);
     let access = Access::new(pool.clone(), Arc::clone(log), locks.clone());
