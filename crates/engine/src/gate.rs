@@ -24,11 +24,14 @@
 
 use crossbeam_utils::CachePadded;
 use longshore_base::Environment;
-use longshore_base::metrics::{STRIPES, thread_number};
+use longshore_base::metrics::{self, thread_number};
 use longshore_base::sync::atomic::{AtomicU64, Ordering, fence};
 use longshore_base::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+/// Stripes of the count of those inside. The model checker tries every order of one enterer's and one
+/// closer's steps on a stripe; more stripes would only make it try the same again.
+const STRIPES: usize = if cfg!(loom) { 1 } else { metrics::STRIPES };
 /// Time between two looks at those inside.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -89,6 +92,7 @@ impl Gate {
         let stripe = thread_number() % STRIPES;
         // SeqCst: count, then look; pairs with `close`, which sets, then counts.
         self.inside[stripe].fetch_add(1, Ordering::SeqCst);
+        store_before_load();
         match self.state.load(Ordering::SeqCst) & PHASE {
             OPEN => Ok(Entered(stripe)),
             state => {
@@ -135,8 +139,8 @@ impl Gate {
     /// Whether the gate was open ever since `epoch` was asked for.
     #[inline]
     pub(crate) fn is_still(&self, epoch: Epoch) -> bool {
-        // Acquire fence: what was read before is not read later than the state. Pairs with the store
-        // in `close`, which comes before anything that is done behind the gate.
+        // Acquire fence: what was read before is not read later than the state. Pairs with the fence in
+        // `close`, which comes before anything that is done behind the gate.
         fence(Ordering::Acquire);
         self.state.load(Ordering::Relaxed) == epoch.0
     }
@@ -156,6 +160,9 @@ impl Gate {
                 (state & PHASE == OPEN).then_some(state | CLOSED)
             })
             .map_err(|state| (refusal(state & PHASE), 1))?;
+        // SeqCst: who sees anything of what is done behind the gate finds it closed. Pairs with the fence
+        // in `is_still`.
+        fence(Ordering::SeqCst);
         let closed = Closed { gate: self };
         let deadline = env.now() + limit;
         loop {
@@ -208,6 +215,15 @@ impl Drop for Closed<'_> {
     }
 }
 
+/// Between counting oneself and looking at the state. Says again to the model checker what SeqCst says: it
+/// takes such operations for AcqRel ones, and knows a total order of fences only.
+#[inline]
+fn store_before_load() {
+    if cfg!(loom) {
+        fence(Ordering::SeqCst);
+    }
+}
+
 fn refusal(phase: u64) -> Refused {
     match phase {
         GONE => Refused::Gone,
@@ -215,7 +231,10 @@ fn refusal(phase: u64) -> Refused {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use longshore_base::SystemEnvironment;

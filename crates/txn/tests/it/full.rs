@@ -78,7 +78,7 @@ impl Client {
 fn fill(world: &World) -> Rows {
     let mut rows = Rows::new();
     let mut txn = world.begin();
-    for number in (0..KEYS).filter(|number| number / CLIENTS % 2 == 0) {
+    for number in (0..KEYS).filter(|number| (number / CLIENTS).is_multiple_of(2)) {
         let (key, value) = (number.to_be_bytes().to_vec(), vec![7; VALUE_BYTES_MAX / 2]);
         txn.put(world.tables[0], &key, &value).unwrap();
         rows.insert(key, value);
