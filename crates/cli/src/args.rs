@@ -99,6 +99,10 @@ pub enum Command {
     Scan(Scan),
     /// List the tables
     Tables(Tables),
+    /// Give a table another name
+    Rename(Rename),
+    /// Drop a table with all its rows
+    Drop(Drop),
     /// Print figures about a database
     Stat(OnlyDatabase),
     /// Check every page, tree and free-space map
@@ -313,6 +317,40 @@ pub struct Tables {
     /// Count the rows, which reads them all
     #[arg(long, short)]
     pub count: bool,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `longshore rename`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All or nothing: after a crash the table has one name or the other.
+
+Example:
+  longshore rename db zones timezones")]
+pub struct Rename {
+    /// Directory of the database
+    pub db: String,
+    /// Table
+    pub table: String,
+    /// Its new name, which no table may have
+    pub name: String,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `longshore drop`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All or nothing, and not to be undone: no question is asked. `longshore dump` first keeps a copy.
+
+Example:
+  longshore drop db zones")]
+pub struct Drop {
+    /// Directory of the database
+    pub db: String,
+    /// Table
+    pub table: String,
     #[command(flatten)]
     pub global: Global,
 }

@@ -99,6 +99,19 @@ impl Store {
         )))
     }
 
+    /// The table `name`, which a user may rename or drop.
+    ///
+    /// # Errors
+    /// As [`Store::table`]; [`Code::Usage`] when the table is the command's own.
+    pub fn users_table(&self, name: &str) -> Outcome<Table> {
+        match name.starts_with(OWN_TABLES) {
+            false => self.table(name),
+            true => Err(Failure::usage(format!(
+                "{name} is the command's own table, and stays as it is"
+            ))),
+        }
+    }
+
     /// The names of all tables, sorted.
     ///
     /// # Errors
@@ -128,6 +141,17 @@ impl Store {
             )
         })?;
         Ok(Some(shape))
+    }
+
+    /// Removes the shape of a table, if it has one.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn remove_shape(&self, table: &Table) -> Outcome {
+        if let Some(shapes) = self.find_table(SHAPES_TABLE)? {
+            self.db.update(|tx| tx.delete(&shapes, shape_key(table)))?;
+        }
+        Ok(())
     }
 
     /// The table that holds the shapes, created where it is missing.

@@ -2,11 +2,13 @@
 
 mod bench;
 mod delete;
+mod drop;
 mod dump;
 mod get;
 mod load;
 mod log;
 mod put;
+mod rename;
 mod scan;
 mod stat;
 mod tables;
@@ -26,6 +28,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Put(args) => put::run(&args.global, &args),
         Command::Delete(args) => delete::run(&args.global, &args),
         Command::Scan(args) => scan::run(&args.global, &args),
+        Command::Rename(args) => rename::run(&args.global, &args),
+        Command::Drop(args) => drop::run(&args.global, &args),
         Command::Tables(args) => tables::run(&args.global, &args),
         Command::Stat(args) => stat::run(&args.global, &args),
         Command::Verify(args) => verify::run(&args.global, &args),

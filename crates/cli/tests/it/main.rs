@@ -6,5 +6,6 @@ mod harness;
 mod kill;
 mod load;
 mod look;
+mod names;
 mod rows;
 mod scan;
