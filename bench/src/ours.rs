@@ -149,27 +149,31 @@ impl Store for Longshore {
     }
 
     fn counts(&self) -> Option<Counts> {
-        let stats = self.db.stats();
-        let (pool, log, locks) = (&stats.pool, &stats.log, &stats.transactions.locks);
-        Some(Counts {
-            log_bytes: log.bytes,
-            fixes: pool.fixes,
-            blocked: vec![
-                ("page_latch_waits", pool.latch_waits),
-                ("page_load_waits", pool.load_waits),
-                ("frame_waits", pool.frame_waits),
-                ("lock_latch_waits", locks.latches_contended),
-                ("log_room_waits", log.waits_for_room),
-            ],
-            others: vec![
-                ("lock_waits", locks.blocked),
-                ("deadlocks", locks.deadlocks),
-                ("page_misses", pool.misses),
-                ("page_writes", pool.page_writes),
-                ("log_groups", log.groups),
-                ("log_syncs", log.syncs),
-                ("checkpoints", stats.checkpoints),
-            ],
-        })
+        Some(counts(&self.db.stats()))
+    }
+}
+
+/// What every measured database tells of a run.
+pub(crate) fn counts(stats: &Stats) -> Counts {
+    let (pool, log, locks) = (&stats.pool, &stats.log, &stats.transactions.locks);
+    Counts {
+        log_bytes: log.bytes,
+        fixes: pool.fixes,
+        blocked: vec![
+            ("page_latch_waits", pool.latch_waits),
+            ("page_load_waits", pool.load_waits),
+            ("frame_waits", pool.frame_waits),
+            ("lock_latch_waits", locks.latches_contended),
+            ("log_room_waits", log.waits_for_room),
+        ],
+        others: vec![
+            ("lock_waits", locks.blocked),
+            ("deadlocks", locks.deadlocks),
+            ("page_misses", pool.misses),
+            ("page_writes", pool.page_writes),
+            ("log_groups", log.groups),
+            ("log_syncs", log.syncs),
+            ("checkpoints", stats.checkpoints),
+        ],
     }
 }

@@ -25,7 +25,7 @@ mod workloads;
 
 use crate::error::BenchError;
 use crate::harness::{Done, Measured, Plan, run as run_clients};
-use crate::ours::{NAME, options};
+use crate::ours::{NAME, counts, options};
 use crate::progress::Progress;
 use crate::report::{Line, Report};
 use crate::settings::{Settings, Workload};
@@ -156,7 +156,9 @@ pub(crate) fn run(
         .map_err(failed)?;
     let create = |path: &Path| File::create(path).map_err(BenchError::file("write", path));
     let mut out = BufWriter::new(create(path)?);
+    let before = counts(&db.stats());
     let (recorded, measured) = record(&db, &plan, folder.path(), &mut out)?;
+    let after = counts(&db.stats());
     out.flush()?;
     if let Some(edn) = &settings.edn {
         translate(path, &mut BufWriter::new(create(edn)?))?;
@@ -169,6 +171,7 @@ pub(crate) fn run(
         settings.durability,
         &measured,
     )
+    .with_counts(&before, &after, &measured)
     .with("of", workload)
     .with("isolation", settings.isolation.as_str())
     .with("ok", recorded.ok)

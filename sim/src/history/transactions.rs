@@ -49,7 +49,7 @@ pub(super) enum Op {
         length: u32,
         own: u32,
     },
-    /// Saw a list that fits into no order; there is a finding about it.
+    /// Saw a list that fits into no order, or not with its own; there is a finding about it.
     ReadAstray(KeyId),
     /// Saw that there was nothing.
     ReadNothing(KeyId),
@@ -421,6 +421,8 @@ impl Reader {
         if !list.ends_with(own) {
             let text = || format!("it appended {own:?} and then read {list:?}");
             self.history.findings.add(Anomaly::Internal, &[txn], text);
+            self.history.operations.push(Op::ReadAstray(key));
+            return;
         }
         let common = list.len().min(known.longest.len());
         if list[..common] != known.longest[..common] {
@@ -434,7 +436,7 @@ impl Reader {
             self.history.operations.push(Op::ReadAstray(key));
             return;
         }
-        let (length, own) = (list.len() as u32, own.len().min(list.len()) as u32);
+        let (length, own) = (list.len() as u32, own.len() as u32);
         self.history
             .operations
             .push(Op::ReadList { key, length, own });

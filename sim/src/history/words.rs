@@ -83,7 +83,7 @@ fn operation(history: &History, op: Op) -> String {
                 shown.join(" ")
             )
         }
-        Op::ReadAstray(key) => format!("read {}: a list of another order", key_name(key)),
+        Op::ReadAstray(key) => format!("read {}: a list that cannot be", key_name(key)),
         Op::ReadNothing(key) => format!("read {}: nothing", key_name(key)),
         Op::Read { version: id, .. } | Op::ReadOwn(id) => {
             let (key, value) = version(id);
