@@ -54,8 +54,13 @@ pub fn count(number: u64) -> String {
 
 /// `1 row`, `2 rows`.
 pub fn plural(number: u64, one: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {one}{s}", count(number))
+    plural_of(number, one, &format!("{one}s"))
+}
+
+/// A number with its noun, whose plural is another word.
+pub fn plural_of(number: u64, one: &str, many: &str) -> String {
+    let noun = if number == 1 { one } else { many };
+    format!("{} {noun}", count(number))
 }
 
 #[cfg(test)]

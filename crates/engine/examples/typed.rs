@@ -1,8 +1,8 @@
-//! Keys and values of one's own types: derives, ranges, leading fields.
+//! Keys and values of one's own types: derives, ranges, leading fields, indexes.
 //!
 //! Run with `cargo run --release -p longshore --example typed`.
 
-use longshore::{Database, Key, Result, TypedTable, Value};
+use longshore::{Database, IndexSpec, Key, Result, TypedTable, Value};
 use std::cmp::Reverse;
 
 /// Keys are ordered by their fields, one after the other.
@@ -72,6 +72,21 @@ fn main() -> Result<()> {
         "Its pilot on day 9 was {}.",
         visit.pilot.as_deref().unwrap_or("nobody")
     );
+
+    // Another way to find the rows: built from those that are there, and kept from now on.
+    let by_ship = calls.create_index(
+        &db,
+        IndexSpec::new("by ship", "ship, day", |call: &Call, _| {
+            [(call.ship, call.day.0)]
+        }),
+    )?;
+    let tx = db.begin()?;
+    println!("Calls of ship 7:");
+    for row in by_ship.prefix(&tx, (7,))? {
+        let ((_, day), call, visit) = row?;
+        println!("  day {day}, {}: {}", call.harbour, words(&visit.cargo));
+    }
+    tx.commit()?;
 
     // Rows that were written as one type are never taken for another.
     let wrong: TypedTable<Call, bool> = TypedTable::open(&db, "calls")?;

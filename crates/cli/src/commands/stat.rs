@@ -17,16 +17,18 @@ use crate::units;
 pub fn run(global: &Global, args: &OnlyDatabase) -> Outcome {
     let store = Store::open(&args.db, global, Purpose::Read)?;
     let names = store.table_names()?;
-    let tables = names
-        .iter()
-        .filter(|name| !name.starts_with(OWN_TABLES))
-        .count() as u64;
+    let (mut tables, mut indexes) = (0, 0);
+    for name in names.iter().filter(|name| !name.starts_with(OWN_TABLES)) {
+        tables += 1;
+        indexes += store.table(name)?.indexes().len() as u64;
+    }
     let stats = store.db.stats();
     let mut figures = Figures::new();
     figures
         .group("database")
         .add_plain("database", args.db.as_str())
-        .add_plain("tables", tables);
+        .add_plain("tables", tables)
+        .add_plain("indexes", indexes);
     add_disk(&mut figures, &stats);
     add_memory(&mut figures, &stats);
     add_work(&mut figures, &stats);

@@ -26,6 +26,7 @@ pub fn run(global: &Global, args: &Tables) -> Outcome {
         "table".to_string(),
         "key".to_string(),
         "columns".to_string(),
+        "indexes".to_string(),
     ];
     if args.count {
         columns.push("rows".to_string());
@@ -60,6 +61,8 @@ fn line(store: &Store, table: &Table, format: Output, count: Option<u64>) -> Out
             line["key"] = json!(shape.key);
             line["columns"] = json!(shape.columns);
         }
+        let indexes = table.indexes();
+        line["indexes"] = indexes.iter().map(output::index_json).collect();
         if let Some(count) = count {
             line["rows"] = json!(count);
         }
@@ -69,7 +72,9 @@ fn line(store: &Store, table: &Table, format: Output, count: Option<u64>) -> Out
         Some(shape) => (shape.key_words(), shape.columns.join(", ")),
         None => ("(bare)".to_string(), String::new()),
     };
-    let mut cells = vec![table.name(), key, columns];
+    let indexes = table.indexes();
+    let indexes: Vec<String> = indexes.iter().map(output::index_words).collect();
+    let mut cells = vec![table.name(), key, columns, indexes.join(", ")];
     cells.extend(count.map(units::count));
     Ok(Shown::Cells(cells))
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use longshore::VerifyReport;
+use longshore::{IndexReport, VerifyReport};
 use serde_json::json;
 
 use crate::args::{Global, OnlyDatabase};
@@ -52,6 +52,21 @@ fn print_words(out: &mut impl Write, db: &str, report: &VerifyReport) -> Outcome
             units::plural(u64::from(table.levels), "level"),
             units::plural(table.ghosts, "ghost"),
         )?;
+        for index in &table.indexes {
+            writeln!(
+                out,
+                "{}.{}: {}, {}, {}, {}",
+                table.name,
+                index.info.name,
+                units::plural_of(index.entries, "entry", "entries"),
+                units::plural(index.pages, "page"),
+                units::plural(u64::from(index.levels), "level"),
+                match index.is_compared {
+                    true => "compared with the table",
+                    false => "not compared with the table, for only the program knows its keys",
+                }
+            )?;
+        }
     }
     let (pages, used) = (
         units::plural(report.pages, "page"),
@@ -81,6 +96,7 @@ fn to_json(report: &VerifyReport) -> serde_json::Value {
             "pages": table.pages,
             "levels": table.levels,
             "ghosts": table.ghosts,
+            "indexes": table.indexes.iter().map(index_json).collect::<Vec<_>>(),
         })
     });
     let faults = report.faults.iter().map(|fault| {
@@ -97,4 +113,13 @@ fn to_json(report: &VerifyReport) -> serde_json::Value {
         "tables": tables.collect::<Vec<_>>(),
         "faults": faults.collect::<Vec<_>>(),
     })
+}
+
+fn index_json(index: &IndexReport) -> serde_json::Value {
+    let mut line = output::index_json(&index.info);
+    line["entries"] = json!(index.entries);
+    line["pages"] = json!(index.pages);
+    line["levels"] = json!(index.levels);
+    line["compared"] = json!(index.is_compared);
+    line
 }

@@ -7,10 +7,12 @@
 
 mod figures;
 mod grid;
+mod index;
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 pub use figures::Figures;
+pub use index::{index_json, index_words};
 
 use crate::args;
 use crate::exit::Outcome;

@@ -1,5 +1,7 @@
 //! `tables`, `stat`, `verify`, `dump`, `log`: looking at a database.
 
+use longshore::{Database, IndexSpec, TypedTable};
+
 use crate::harness::Place;
 
 fn object(text: &str) -> serde_json::Value {
@@ -174,4 +176,37 @@ fn a_benchmark_prints_an_object_per_line() {
     }
     let refused = place.run(&["bench", "insert", "--threads", "0"]);
     refused.failed(2, &["--threads"]);
+}
+
+#[test]
+fn indexes_are_shown_with_their_table() {
+    let place = Place::new();
+    let db = Database::create(place.path("db")).expect("a database");
+    let people: TypedTable<u32, String> = TypedTable::create(&db, "people").expect("a table");
+    let by_name = IndexSpec::unique("by name", "name v1", |_, name: &String| [name.clone()]);
+    people.create_index(&db, by_name).expect("an index");
+    people.put(&db, 1, &"Ada".to_string()).expect("a row");
+    db.close().expect("it closes");
+
+    let said = place.run(&["tables", "db"]).succeeded();
+    assert!(said.contains("by name (unique)"), "{said}");
+    let line = object(&place.run(&["tables", "db", "--json"]).succeeded());
+    assert_eq!(line["indexes"][0]["index"], "by name");
+    assert_eq!(line["indexes"][0]["definition"], "name v1");
+    assert_eq!(line["indexes"][0]["unique"], true);
+    let figures = object(&place.run(&["stat", "db", "--json"]).succeeded());
+    assert_eq!(figures["indexes"], 1);
+    let said = place.run(&["verify", "db"]).succeeded();
+    let words = "people.by name: 1 entry, 1 page, 1 level, not compared with the table";
+    assert!(said.contains(words), "{said}");
+    let report = object(&place.run(&["verify", "db", "--json"]).succeeded());
+    let index = &report["tables"][2]["indexes"][0];
+    assert_eq!(
+        (&index["entries"], &index["compared"]),
+        (&1.into(), &false.into())
+    );
+
+    place
+        .run(&["put", "db", "people", "k", "v", "--raw"])
+        .failed(4, &["`by name`", "open_index"]);
 }
