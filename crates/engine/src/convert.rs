@@ -36,6 +36,10 @@ fn in_table(error: TxnError, table: impl Fn() -> String) -> Error {
             waited,
         },
         TxnError::Lock(LockError::TableFull { bytes_max }) => Error::LockTableFull { bytes_max },
+        TxnError::WriteConflict { .. } => Error::WriteConflict { table: table() },
+        TxnError::SnapshotTooOld => Error::SnapshotTooOld { table: table() },
+        TxnError::VersionsFull { bytes_max, .. } => Error::VersionsFull { bytes_max },
+        TxnError::TooManySnapshots => Error::TooManySnapshots,
         TxnError::KeyExists => Error::KeyExists { table: table() },
         TxnError::Access(AccessError::KeyTooLong { len, max }) => Error::KeyTooLong {
             table: table(),

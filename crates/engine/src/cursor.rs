@@ -7,7 +7,7 @@
 //! has left.
 //!
 //! No latch and no position in a page is kept between two calls: a cursor knows keys only. Locks on
-//! the rows and gaps that were read keep others from changing them. The transaction itself may change
+//! the rows and gaps that were read keep others from changing them, or a snapshot keeps what they were. The transaction itself may change
 //! them: then what was read ahead is dropped and read again, behind the last row handed out, a few
 //! rows at first, so that deleting row by row behind a cursor stays cheap.
 //!
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::range::{self, Bounds};
 use crate::shared::Shared;
 use crate::table::Table;
-use longshore_txn::{Batch, Direction};
+use longshore_txn::{Batch, Direction, Statement};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -69,6 +69,8 @@ pub struct Cursor {
     changes: u64,
     /// Rows to read ahead next time.
     rows_max: usize,
+    /// What makes all its reads see one state, where the transaction's do not.
+    statement: Option<Statement>,
     /// Set when the iterator has told of an error: it ends there.
     is_failed: bool,
 }
@@ -98,7 +100,12 @@ enum Place {
 }
 
 impl Cursor {
-    pub(crate) fn new(shared: Arc<Shared>, table: Table, (low, high): Bounds) -> Cursor {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        table: Table,
+        (low, high): Bounds,
+        statement: Option<Statement>,
+    ) -> Cursor {
         Cursor {
             changes: shared.changes(),
             front: Ahead::new(low.clone()),
@@ -110,6 +117,7 @@ impl Cursor {
             high,
             order: Order::Ascending,
             rows_max: ROWS_AT_FIRST,
+            statement,
             is_failed: false,
         }
     }
@@ -202,7 +210,7 @@ impl Cursor {
         batch.rows_max = self.rows_max;
         let (low, high) = (range::borrow(&self.low), range::borrow(&self.high));
         self.shared.read(&self.table, |txn, tree| {
-            txn.scan_leaf(tree, low, high, direction, &mut batch)
+            txn.scan_leaf_of(self.statement, tree, low, high, direction, &mut batch)
         })?;
         self.rows_max = self.rows_max.saturating_mul(ROWS_GROWTH);
         let bound = match order {
@@ -289,6 +297,14 @@ impl Order {
         match self {
             Order::Ascending => Order::Descending,
             Order::Descending => Order::Ascending,
+        }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        if let Some(statement) = self.statement.take() {
+            self.shared.end_statement(statement);
         }
     }
 }

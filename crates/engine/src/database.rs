@@ -17,6 +17,7 @@ use crate::transaction::{Transaction, TransactionOptions};
 use crate::verify::{self, VerifyReport};
 use longshore_base::{Environment, Lsn};
 use longshore_disk::Disk;
+use longshore_txn::SnapshotView;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -295,10 +296,11 @@ impl Database {
 
     /// Runs `body` in a transaction that may only read; runs it again when it had to give way.
     ///
-    /// All that it reads belongs to one moment in the serial order of transactions.
+    /// All that it reads belongs to one moment in the serial order of transactions, that of its begin. It
+    /// takes no locks, waits for nobody, and nobody waits for it.
     ///
     /// # Errors
-    /// Those of [`Database::update`]; [`Error::ReadOnly`] when `body` tries to change something.
+    /// Those of [`Database::update`]; [`Error::SnapshotTooOld`]; [`Error::ReadOnly`] when `body` tries to change something.
     pub fn view<T>(&self, body: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
         self.run(TransactionOptions::new().read_only(), body)
     }
@@ -409,6 +411,22 @@ impl Database {
     pub fn verify(&self) -> Result<VerifyReport> {
         self.engine.condition.check()?;
         verify::run(&self.engine)
+    }
+
+    /// The open snapshots, oldest first: whose they are, since when, and what their transactions are
+    /// [called](TransactionOptions::label). The oldest decides what is kept of former states.
+    ///
+    /// ```
+    /// use longshore::{Database, TransactionOptions};
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// let report = db.begin_with(TransactionOptions::new().read_only().label("report"))?;
+    /// let open = db.snapshots();
+    /// assert_eq!((open[0].txn, open[0].label), (report.id(), "report"));
+    /// # Ok(()) }
+    /// ```
+    pub fn snapshots(&self) -> Vec<SnapshotView> {
+        self.engine.manager.snapshots()
     }
 
     /// What happened since the database was opened, and what each part holds.

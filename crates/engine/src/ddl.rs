@@ -151,9 +151,10 @@ pub(crate) fn end_load(
         Ok(())
     })?;
     crash_point("load.committed");
-    table.state.set_tree(loaded);
+    let loaded_at = engine.log.tail();
+    table.state.set_tree(loaded, loaded_at);
     for (index, tree) in indexes.iter().zip(entries) {
-        index.entries.state.set_tree(*tree);
+        index.entries.state.set_tree(*tree, loaded_at);
     }
     Ok(())
 }

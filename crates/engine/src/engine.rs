@@ -23,7 +23,9 @@ use longshore_base::{Environment, Lsn, PageSize, StoreId};
 use longshore_disk::{Disk, DiskFile, DiskLock};
 use longshore_log::{Level, Log};
 use longshore_pool::{Pool, PoolOptions};
-use longshore_txn::{LockManager, LockOptions, TransactionManager, TxnOptions};
+use longshore_txn::{
+    Begin, LockManager, LockOptions, TransactionManager, TxnOptions, VersionOptions,
+};
 use std::sync::Arc;
 
 /// One open database.
@@ -131,6 +133,10 @@ impl Engine {
             access,
         } = storage;
         let txn_options = TxnOptions {
+            versions: VersionOptions {
+                bytes_max: place.options.version_bytes_max,
+                long_readers: place.options.long_readers,
+            },
             lock_wait: place.options.lock_wait,
             garbage: Tree {
                 store: StoreId::GARBAGE,
@@ -263,7 +269,12 @@ impl Engine {
     /// Whoever closes the database counts transactions after it has said so; this one looks whether
     /// anybody has said so after it can be counted.
     pub(crate) fn begin_internal(&self) -> Result<longshore_txn::Transaction> {
-        let txn = self.note(self.manager.begin())?;
+        self.begin_with(Begin::default())
+    }
+
+    /// Begins a transaction as a user has asked for.
+    pub(crate) fn begin_with(&self, begin: Begin) -> Result<longshore_txn::Transaction> {
+        let txn = self.note(self.manager.begin_with(begin))?;
         self.condition.check()?;
         Ok(txn)
     }

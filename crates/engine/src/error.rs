@@ -236,6 +236,39 @@ pub enum Error {
         /// How long was waited.
         waited: Duration,
     },
+    /// At isolation level snapshot: somebody has changed the row since this transaction began.
+    #[error(
+        "a row of table `{table}` has been changed since this transaction began; roll back and run it again"
+    )]
+    WriteConflict {
+        /// The table of the row.
+        table: String,
+    },
+    /// What the transaction would read is not kept any more.
+    #[error(
+        "the transaction's snapshot is too old for table `{table}`: the table was loaded anew, or older \
+         states of rows took more memory than there is; run the transaction again, make it shorter, or raise \
+         version_bytes_max"
+    )]
+    SnapshotTooOld {
+        /// The table.
+        table: String,
+    },
+    /// Older states of rows, kept for long readers, use up their memory.
+    #[error(
+        "older states of rows, kept for transactions that read for long, use up {bytes_max} bytes; \
+         `Database::snapshots` lists those transactions: end them, or raise version_bytes_max"
+    )]
+    VersionsFull {
+        /// The budget in bytes.
+        bytes_max: usize,
+    },
+    /// As many snapshots are open as may be.
+    #[error(
+        "too many snapshots are open: each transaction that reads one has one, and each cursor at level \
+         read committed; close some, or raise transactions_max"
+    )]
+    TooManySnapshots,
     /// The memory for locks is used up.
     #[error(
         "the lock table is full ({bytes_max} bytes); commit in smaller portions, or raise \
@@ -380,6 +413,10 @@ impl Error {
                 | Error::LockTimeout { .. }
                 | Error::TableBusy { .. }
                 | Error::TooManyTransactions { .. }
+                | Error::WriteConflict { .. }
+                | Error::SnapshotTooOld { .. }
+                | Error::VersionsFull { .. }
+                | Error::TooManySnapshots
                 | Error::PoolExhausted { .. }
         )
     }
@@ -432,6 +469,9 @@ mod tests {
     #[test]
     fn only_what_may_succeed_is_retryable() {
         assert!(Error::Deadlock.is_retryable());
+        let table = || "t".to_owned();
+        assert!(Error::WriteConflict { table: table() }.is_retryable());
+        assert!(Error::SnapshotTooOld { table: table() }.is_retryable());
         let gave_up = Error::GaveUp {
             attempts: 3,
             last: Box::new(Error::Deadlock),

@@ -82,8 +82,9 @@ pub use large::ValueReader;
 pub use longshore_base::{Lsn, PageId, StoreId, TxnId};
 #[cfg(feature = "derive")]
 pub use longshore_derive::{Key, Value};
+pub use longshore_txn::{SnapshotView, VersionStats};
 pub use maintenance::Maintained;
-pub use options::{Background, DoubleWrite, Durability, IoMode, Options};
+pub use options::{Background, DoubleWrite, Durability, IoMode, Isolation, LongReaders, Options};
 pub use range::KeyRange;
 pub use stats::Stats;
 pub use table::Table;

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 pub use longshore_disk::FileIo as IoMode;
 pub use longshore_pool::DoubleWrite;
+pub use longshore_txn::{Isolation, LongReaders};
 
 /// How safe a commit is when it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -73,6 +74,8 @@ pub struct Options {
     pub(crate) log_segment_bytes: u64,
     pub(crate) log_buffer_bytes: usize,
     pub(crate) lock_bytes_max: usize,
+    pub(crate) version_bytes_max: usize,
+    pub(crate) long_readers: LongReaders,
     pub(crate) lock_wait: Duration,
     pub(crate) transactions_max: usize,
     pub(crate) durability: Durability,
@@ -92,6 +95,8 @@ impl Default for Options {
             log_segment_bytes: 16 << 20,
             log_buffer_bytes: 4 << 20,
             lock_bytes_max: 32 << 20,
+            version_bytes_max: 64 << 20,
+            long_readers: LongReaders::EndOldest,
             lock_wait: Duration::from_secs(5),
             transactions_max: 1024,
             durability: Durability::Sync,
@@ -151,6 +156,20 @@ impl Options {
     /// that does not suffice.
     pub fn lock_bytes_max(mut self, bytes: usize) -> Options {
         self.lock_bytes_max = bytes;
+        self
+    }
+
+    /// Memory for older states of rows, which transactions that read a snapshot see, 64 MiB unless set; at
+    /// least 64 KiB. [`Options::long_readers`] says what happens when that does not suffice.
+    pub fn version_bytes_max(mut self, bytes: usize) -> Options {
+        self.version_bytes_max = bytes;
+        self
+    }
+
+    /// Who gives way when older states of rows need more memory than there is: the oldest reader, unless
+    /// set.
+    pub fn long_readers(mut self, policy: LongReaders) -> Options {
+        self.long_readers = policy;
         self
     }
 
@@ -285,6 +304,13 @@ impl Options {
                 "at least 65536 bytes",
             );
         }
+        if self.version_bytes_max < 64 << 10 {
+            return refuse(
+                "version_bytes_max",
+                self.version_bytes_max,
+                "at least 65536 bytes",
+            );
+        }
         if !(1..=65536).contains(&self.transactions_max) {
             return refuse("transactions_max", self.transactions_max, "from 1 to 65536");
         }
@@ -375,6 +401,10 @@ mod tests {
             (
                 Options::new().lock_bytes_max(1),
                 ["lock_bytes_max", "1", "65536"],
+            ),
+            (
+                Options::new().version_bytes_max(1),
+                ["version_bytes_max", "1", "65536"],
             ),
             (
                 Options::new().transactions_max(0),

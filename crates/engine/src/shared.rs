@@ -28,7 +28,7 @@ use longshore_access::Tree;
 use longshore_base::TxnId;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use longshore_base::sync::{Mutex, MutexGuard};
-use longshore_txn::{Commit, Savepoint, Transaction, TxnError};
+use longshore_txn::{Begin, Commit, Savepoint, Statement, Transaction, TxnError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,13 +65,18 @@ impl Shared {
         engine.condition.check()?;
         let lock_wait = options.lock_wait.unwrap_or(engine.options.lock_wait);
         // Looks again whether the database is open, once `close` can see the transaction.
-        let mut txn = engine.begin_internal()?;
+        let access = engine.options.access.max(options.access);
+        let mut txn = engine.begin_with(Begin {
+            isolation: options.isolation,
+            is_read_only: access == Access::ReadOnly,
+            label: options.label,
+        })?;
         txn.set_lock_wait(lock_wait);
         Ok(Shared {
             id: txn.id(),
             durability: options.durability.unwrap_or(engine.options.durability),
             lock_wait,
-            access: engine.options.access.max(options.access),
+            access,
             ended: AtomicBool::new(false),
             changes: AtomicU64::new(0),
             state: Mutex::new(State {
@@ -230,6 +235,13 @@ impl Shared {
         self.state.lock().doom.clone()
     }
 
+    /// Ends a cursor's statement, if the transaction has not ended before.
+    pub(crate) fn end_statement(&self, statement: Statement) {
+        if let Some(txn) = &mut self.state.lock().txn {
+            txn.end_statement(statement);
+        }
+    }
+
     pub(crate) fn savepoint(&self) -> Result<Savepoint> {
         let mut state = self.active()?;
         Ok(state.txn()?.savepoint())
@@ -294,6 +306,9 @@ impl State {
         table.check_owner(engine.instance)?;
         let entered = table.enter(&*engine.env, shared.lock_wait)?;
         self.entered.push((Arc::clone(table), entered));
-        Ok(())
+        match self.txn()?.snapshot_position() {
+            Some(position) => table.check_snapshot(position),
+            None => Ok(()),
+        }
     }
 }

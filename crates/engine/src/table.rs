@@ -7,7 +7,7 @@ use crate::index::{IndexInfo, IndexSets, IndexState};
 use longshore_access::Tree;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use longshore_base::{Environment, PageId, StoreId};
+use longshore_base::{Environment, Lsn, PageId, StoreId};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +56,8 @@ pub(crate) struct TableState {
     /// not checks the gate's epoch.
     store: AtomicU32,
     root: AtomicU64,
+    /// The log's end when the rows were loaded in bulk: what came before is in no snapshot.
+    loaded_at: AtomicU64,
     name: Mutex<String>,
     /// The indexes that every change of a row keeps; they change behind the closed gate only.
     indexes: IndexSets,
@@ -85,6 +87,7 @@ impl TableState {
             gate: Gate::new(),
             store: AtomicU32::new(tree.store.get()),
             root: AtomicU64::new(tree.root.get()),
+            loaded_at: AtomicU64::new(0),
             name: Mutex::new(name.to_owned()),
             indexes: IndexSets::new(indexes),
         }
@@ -112,11 +115,29 @@ impl TableState {
         }
     }
 
-    /// Lets the handle lead to another tree; the caller has closed the gate.
-    pub(crate) fn set_tree(&self, tree: Tree) {
+    /// Fails if a transaction that sees the commits below `position` has come too late to see the table as
+    /// it was then. The caller is inside the gate.
+    pub(crate) fn check_snapshot(&self, position: Lsn) -> Result<()> {
+        // Relaxed: the gate orders it.
+        if position.get() >= self.loaded_at.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Error::SnapshotTooOld { table: self.name() })
+    }
+
+    /// Says that the rows were complete only when the log's end was at `loaded_at`.
+    pub(crate) fn set_loaded_at(&self, loaded_at: Lsn) {
+        // Relaxed: ordered by the gate, or by what tells readers that the rows are complete.
+        self.loaded_at.store(loaded_at.get(), Ordering::Relaxed);
+    }
+
+    /// Lets the handle lead to another tree, loaded when the log's end was at `loaded_at`; the caller has
+    /// closed the gate.
+    pub(crate) fn set_tree(&self, tree: Tree, loaded_at: Lsn) {
         // Relaxed: the gate opens after this, with SeqCst.
         self.store.store(tree.store.get(), Ordering::Relaxed);
         self.root.store(tree.root.get(), Ordering::Relaxed);
+        self.set_loaded_at(loaded_at);
     }
 
     pub(crate) fn name(&self) -> String {

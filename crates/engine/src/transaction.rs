@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::index::{self, RowChange};
 use crate::large::{ValueReader, Watched};
 use crate::lease::Lease;
-use crate::options::{Access, Durability};
+use crate::options::{Access, Durability, Isolation};
 use crate::range::{self, KeyRange};
 use crate::shared::Shared;
 use crate::table::Table;
@@ -32,6 +32,8 @@ pub struct TransactionOptions {
     pub(crate) durability: Option<Durability>,
     pub(crate) lock_wait: Option<Duration>,
     pub(crate) access: Access,
+    pub(crate) isolation: Isolation,
+    pub(crate) label: &'static str,
 }
 
 impl TransactionOptions {
@@ -52,14 +54,34 @@ impl TransactionOptions {
         self
     }
 
-    /// Refuses changes.
+    /// What it may see of others: [`Isolation::Serializable`] unless set.
+    ///
+    /// | level | may happen |
+    /// |---|---|
+    /// | serializable | – |
+    /// | snapshot | write skew; [`Error::WriteConflict`](crate::Error::WriteConflict) instead of lost updates |
+    /// | read committed | that, and reads that another commit comes between: read skew, lost updates, phantoms |
+    ///
+    /// At none of them are changes seen before they are committed, or overwritten.
+    pub fn isolation(mut self, isolation: Isolation) -> TransactionOptions {
+        self.isolation = isolation;
+        self
+    }
+
+    /// What [`Database::snapshots`](crate::Database::snapshots) calls it.
+    pub fn label(mut self, label: &'static str) -> TransactionOptions {
+        self.label = label;
+        self
+    }
+
+    /// Refuses changes. It reads the state at its begin, takes no locks and waits for nobody, at any level.
     pub fn read_only(mut self) -> TransactionOptions {
         self.access = Access::ReadOnly;
         self
     }
 }
 
-/// A transaction: serializable, rolled back when dropped.
+/// A transaction: serializable unless begun [otherwise](TransactionOptions::isolation), rolled back when dropped.
 ///
 /// Calls take `&self`, so cursors may be open while rows are read and changed. It may move between
 /// threads, and keeps the database open.
@@ -101,11 +123,13 @@ impl Transaction {
         self.shared.id
     }
 
-    /// The value of `key`, if there is such a row. Nobody changes it before this transaction ends.
+    /// The value of `key`, if there is such a row. Nobody changes it before this transaction ends, unless
+    /// it reads a snapshot.
     ///
     /// # Errors
     /// As for every call on a transaction: [`Error::Deadlock`] and [`Error::LockTimeout`], which are
-    /// worth another try of the whole; [`Error::TableDropped`]; [`Error::TransactionEnded`]; and the
+    /// worth another try of the whole, as are [`Error::WriteConflict`] and [`Error::SnapshotTooOld`] where
+    /// snapshots are read; [`Error::VersionsFull`]; [`Error::TableDropped`]; [`Error::TransactionEnded`]; and the
     /// failures of disk and memory.
     pub fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
@@ -215,8 +239,9 @@ impl Transaction {
     }
 
     fn cursor(&self, table: &Table, bounds: range::Bounds) -> Result<Cursor> {
-        self.shared.read(table, |_, _| Ok(()))?;
-        Ok(Cursor::new(Arc::clone(&self.shared), table.clone(), bounds))
+        let statement = self.shared.read(table, |txn, _| txn.begin_statement())?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Cursor::new(shared, table.clone(), bounds, statement))
     }
 
     /// Gives a row the value that `source` yields, up to 1 GiB, without holding all of it in memory;

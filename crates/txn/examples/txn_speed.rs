@@ -9,7 +9,7 @@ use longshore_base::{StoreId, SystemEnvironment};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_log::{Level, Log, LogOptions};
 use longshore_pool::{DoubleWrite, Pool, PoolOptions};
-use longshore_txn::{LockManager, LockOptions, TransactionManager, TxnOptions};
+use longshore_txn::{LockManager, LockOptions, TransactionManager, TxnOptions, VersionOptions};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
@@ -91,6 +91,7 @@ fn world(rows: u64) -> World {
         lock_wait: Duration::from_secs(5),
         garbage,
         first_txn: 1,
+        versions: VersionOptions::default(),
     };
     let manager = TransactionManager::new(access.clone(), log.clone(), locks, options);
     World {

@@ -1,6 +1,6 @@
 //! Why a transaction's call failed, and what to do about it.
 
-use crate::lock::LockError;
+use crate::lock::{LockError, LockName};
 use longshore_access::AccessError;
 use longshore_base::{DurabilityLost, TxnId};
 use longshore_log::LogError;
@@ -38,6 +38,40 @@ pub enum TxnError {
         /// The option.
         max: usize,
     },
+    /// At isolation level snapshot: the row has been changed since this transaction began. It has been rolled
+    /// back.
+    #[error(
+        "the row has been changed by a transaction that this one does not see, which began before; begin it anew"
+    )]
+    WriteConflict {
+        /// The row's name.
+        name: LockName,
+    },
+    /// The snapshot was ended because memory for older images of rows ran out. The transaction has been
+    /// rolled back.
+    #[error(
+        "the snapshot is too old: older images of rows took more memory than version_bytes_max allows; begin \
+         the transaction anew, or raise the option"
+    )]
+    SnapshotTooOld,
+    /// Older images of rows take all the memory that they may, and snapshots that need them are open. The
+    /// transaction goes on.
+    #[error(
+        "older images of rows take all of {bytes_max} bytes, because of snapshots that are open ({}); end \
+         those, or raise the option version_bytes_max",
+        oldest.map_or_else(|| String::from("by now closed"), |txn| format!("the oldest is transaction {txn}'s"))
+    )]
+    VersionsFull {
+        /// The option.
+        bytes_max: usize,
+        /// Whose snapshot is the oldest.
+        oldest: Option<TxnId>,
+    },
+    /// As many snapshots are open as may be: twice as many as transactions.
+    #[error(
+        "too many snapshots are open; close some cursors, or raise the option transactions_max"
+    )]
+    TooManySnapshots,
     /// A value is longer than any may be.
     #[error("the value is longer than {max} bytes, which is the most that a row may hold")]
     ValueTooLong {
@@ -68,7 +102,9 @@ impl TxnError {
     /// Whether the whole transaction, begun anew, may succeed without anybody doing anything.
     pub fn is_retryable(&self) -> bool {
         match self {
-            TxnError::Ended { .. } => true,
+            TxnError::Ended { .. } | TxnError::VersionsFull { .. } | TxnError::TooManySnapshots => {
+                true
+            }
             // Somebody wants it to end.
             TxnError::Lock(LockError::Cancelled) => false,
             _ => self.ends_transaction(),
@@ -91,7 +127,8 @@ impl TxnError {
             self,
             TxnError::Lock(
                 LockError::Deadlock { .. } | LockError::Timeout { .. } | LockError::Cancelled
-            )
+            ) | TxnError::WriteConflict { .. }
+                | TxnError::SnapshotTooOld
         )
     }
 }
@@ -105,7 +142,6 @@ impl From<DurabilityLost> for TxnError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::LockName;
     use longshore_base::StoreId;
 
     #[test]

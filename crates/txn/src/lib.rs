@@ -11,6 +11,7 @@ mod error;
 mod lock;
 pub mod record;
 mod transaction;
+mod version;
 
 pub use error::{Result, TxnError};
 #[doc(hidden)]
@@ -20,6 +21,7 @@ pub use lock::{
     LockName, LockOptions, LockStats, LockWait, Mode, Owner, TableMode, Wait,
 };
 pub use transaction::{
-    Batch, Commit, CommitHandle, Direction, Savepoint, Transaction, TransactionManager, TxnOptions,
-    TxnStats, ValueReader,
+    Batch, Begin, Commit, CommitHandle, Direction, Isolation, Savepoint, Statement, Transaction,
+    TransactionManager, TxnOptions, TxnStats, ValueReader,
 };
+pub use version::{LongReaders, SnapshotView, VersionOptions, VersionStats};

@@ -15,7 +15,7 @@ use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Purpose, Seek, back_off};
 use crate::access::Access;
 use crate::error::AccessError;
 use crate::node::NodeRef;
-use longshore_base::PageId;
+use longshore_base::{Lsn, PageId};
 use longshore_pool::{Changed, OptimisticGuard, PageRef, SharedGuard};
 
 /// Where a key is in a leaf.
@@ -250,6 +250,12 @@ impl LeafRead<'_> {
             Hold::Optimistic(guard) => guard.page_id(),
             Hold::Shared(guard) => guard.page_id(),
         }
+    }
+
+    /// The last change of the page: every record that has changed a row in it lies at or below this.
+    #[inline]
+    pub fn page_lsn(&self) -> Lsn {
+        self.page().page_lsn()
     }
 
     /// Looks for `key`, which the leaf must own.

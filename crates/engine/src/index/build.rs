@@ -185,6 +185,8 @@ fn finish(engine: &Engine, table: &Table, index: &IndexState) -> Result<()> {
         Ok(())
     })?;
     crash_point("build.committed");
+    // Snapshots opened before have not seen all entries.
+    index.entries.state.set_loaded_at(engine.log.tail());
     index.set_status(Status::Ready);
     Ok(())
 }

@@ -16,5 +16,6 @@ mod poisoned;
 mod read_only;
 mod redo;
 mod reopen;
+mod snapshots;
 mod support;
 mod typed;

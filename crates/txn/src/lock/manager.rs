@@ -13,6 +13,7 @@ use super::stats::Counters;
 use super::table::{Above, TableHold};
 use super::table_word::TableWords;
 use super::wait::Wait;
+use crate::version::Registry;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
@@ -20,7 +21,7 @@ use longshore_base::sync::atomic::{
 use longshore_base::{Durability, Environment, Lsn, StoreId, TxnId};
 use smallvec::SmallVec;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How large a lock manager is and how it waits.
@@ -73,7 +74,9 @@ pub struct LockManager {
     /// Inserts pay no heed to gaps that others have read. Written by tests only.
     ignores_gaps: AtomicBool,
     log: Arc<dyn Durability>,
-    env: Arc<dyn Environment>,
+    pub(super) env: Arc<dyn Environment>,
+    /// Whose ghosts may not go. Set before anybody works.
+    pub(super) snapshots: OnceLock<Arc<Registry>>,
 }
 
 /// What an insert finds in the gap that it is about to split.
@@ -118,6 +121,7 @@ impl LockManager {
             ignores_gaps: AtomicBool::new(false),
             log,
             env,
+            snapshots: OnceLock::new(),
         })
     }
 
@@ -426,7 +430,8 @@ impl LockManager {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether nobody holds or awaits `name`, and nobody who did has a commit still to become durable.
+    /// Whether nobody holds or awaits `name`, nobody who did has a commit still to become durable, and no
+    /// open snapshot sees the key as it was before.
     ///
     /// The caller holds the latch of the page in which the boundary disappears.
     #[inline]
@@ -446,7 +451,8 @@ impl LockManager {
             return false;
         };
         let dependency = row.and(table);
-        dependency.is_none() || self.log.is_durable(dependency.lsn())
+        (dependency.is_none() || self.log.is_durable(dependency.lsn()))
+            && self.all_snapshots_see(dependency.lsn())
     }
 
     #[inline]

@@ -82,11 +82,13 @@ mod dependency;
 mod error;
 mod escalation;
 mod intent;
+
 mod manager;
 mod mode;
 mod name;
 mod owner;
 mod queue;
+mod snapshots;
 mod stats;
 mod table;
 mod table_word;

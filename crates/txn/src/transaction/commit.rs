@@ -74,6 +74,21 @@ impl std::fmt::Debug for CommitHandle {
 }
 
 impl Work {
+    /// Gives the transaction its place among all. All locks are held.
+    pub(super) fn place_commit(&mut self, core: &Core, level: Level) -> Result<Option<Lsn>> {
+        // Not to keep versions for itself.
+        self.close_snapshots(core);
+        if self.last_lsn() == Lsn::ZERO {
+            return Ok(None);
+        }
+        core.versions.begin_commit(self.slot, level);
+        let placed = self.log_commit(core);
+        if placed.is_err() {
+            core.versions.give_up_commit(self.slot);
+        }
+        placed
+    }
+
     /// Appends the commit record if anything was changed. All locks are held.
     pub(super) fn log_commit(&mut self, core: &Core) -> Result<Option<Lsn>> {
         match &mut self.cx {
@@ -94,7 +109,9 @@ impl Work {
             // Release: pairs with the Acquire in value readers.
             ended.store(true, Ordering::Release);
         }
+        self.close_snapshots(core);
         core.locks.release_all(&mut self.owner, commit);
+        self.drop_images(core);
         self.cx = None;
         core.slots.give_back(self.slot);
     }
@@ -104,6 +121,9 @@ impl Work {
 pub(super) fn finish(core: &Core, work: &mut Work, lsn: Option<Lsn>, level: Level) -> Commit {
     let own = lsn.map_or(Dependency::NONE, |lsn| Dependency::new(lsn, level));
     let seen = work.owner.dependency();
+    if let Some(lsn) = lsn {
+        work.keep_images(core, lsn, level);
+    }
     work.release(core, own);
     crash_point("commit.released");
     if lsn.is_some() {

@@ -3,6 +3,7 @@
 use super::batch::{Batch, Direction};
 use super::manager::Core;
 use super::scan::{Intent, Range};
+use super::snapshot::Reads;
 use super::work::Work;
 use crate::error::Result;
 use longshore_access::Tree;
@@ -12,7 +13,7 @@ use std::ops::Bound;
 const ROWS: usize = 256;
 
 impl Work {
-    /// Deletes the rows of the range and keeps it locked as a scan does.
+    /// Deletes the rows of the range; keeps it locked as a scan does, if the transaction reads under locks.
     pub fn delete_range(
         &mut self,
         core: &Core,
@@ -23,6 +24,7 @@ impl Work {
         let mut batch = Batch::new();
         batch.rows_max = ROWS;
         let mut low = low.map(<[u8]>::to_vec);
+        let statement = self.begin_statement(core)?;
         let mut deleted = 0;
         loop {
             let range = Range {
@@ -30,14 +32,25 @@ impl Work {
                 high,
                 direction: Direction::Forward,
             };
-            self.lock_leaf(core, tree, range, Intent::Change, &mut batch)?;
+            match self.reads {
+                Reads::Locked => self.lock_leaf(core, tree, range, Intent::Change, &mut batch)?,
+                Reads::Snapshot(_) | Reads::Statements => {
+                    self.in_snapshot(core, statement, |work, snapshot| {
+                        work.visible_rows(core, snapshot, tree, range, &mut batch)
+                    })?;
+                }
+            }
             for (key, _) in batch.rows() {
                 deleted += u64::from(self.delete(core, tree, key)?);
             }
             match batch.next() {
                 Some(next) => low = next.map(<[u8]>::to_vec),
-                None => return Ok(deleted),
+                None => break,
             }
         }
+        if let Some(statement) = statement {
+            self.end_statement(core, statement);
+        }
+        Ok(deleted)
     }
 }

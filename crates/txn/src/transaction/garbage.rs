@@ -11,7 +11,8 @@
 //! | the user's row no longer refers to it | `enlist`: the row is inserted in the user's transaction |
 //!
 //! So whatever becomes of the user's transaction, the row is there exactly when nobody refers to the
-//! pages. A purge round locks a row without waiting; if it is there then, it is committed. The
+//! pages. A purge round locks a row without waiting; if it is there then, it is committed. If a snapshot is
+//! open that does not see that commit, it may need the pages, and the row is left to a later round. The
 //! round frees page after page, each in one mini-transaction, and deletes the row last. After a crash in
 //! between it begins again, and finds what is left by its identity: a chain has an id that no
 //! other ever has, and a store is never used again.
@@ -26,6 +27,7 @@ use super::statement::{Change, Stored};
 use super::undo;
 use super::work::Work;
 use crate::error::{Result, TxnError};
+use crate::lock::LockName;
 use longshore_access::overflow::{self, ChainId};
 use longshore_access::{AccessError, Freeing, LogContext, Patience, RowFlags, Tree};
 use longshore_base::{Lsn, PageId, StoreId, crash_point};
@@ -205,6 +207,9 @@ fn list(core: &Core, low: &[u8]) -> Result<Listed> {
 /// Frees what the row lists, if that is committed, in at most `steps` steps.
 fn free(manager: &TransactionManager, key: &[u8], steps: usize) -> Result<usize> {
     let core = manager.core();
+    if !is_unseen(core, key) {
+        return Ok(0);
+    }
     let mut txn = match manager.begin() {
         // There is no hurry.
         Err(TxnError::TooManyTransactions { .. }) => return Ok(0),
@@ -213,6 +218,10 @@ fn free(manager: &TransactionManager, key: &[u8], steps: usize) -> Result<usize>
     let Some(item) = lock_row(&mut txn, core, key)? else {
         return Ok(0);
     };
+    // Again: now it is known that whoever has listed it has committed.
+    if !is_unseen(core, key) {
+        return Ok(0);
+    }
     let mut cx = core.access.system_context(STEP_BYTES)?;
     for step in 1..=steps {
         if item.free_step(core, &mut cx)? == Freeing::Done {
@@ -224,6 +233,13 @@ fn free(manager: &TransactionManager, key: &[u8], steps: usize) -> Result<usize>
     }
     txn.rollback()?;
     Ok(steps)
+}
+
+/// Whether no snapshot needs what the row lists: all see the commit that has listed it.
+fn is_unseen(core: &Core, key: &[u8]) -> bool {
+    let name = LockName::of_key(core.options.garbage.store, key);
+    let listed = core.locks.key_writer(name).last_commit;
+    core.versions.registry().all_see(listed.lsn())
 }
 
 /// Locks the row without waiting; what it lists if it is there.

@@ -6,6 +6,7 @@ use super::slots::Slots;
 use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::{Dependency, LockManager, LockName, LockStats};
+use crate::version::{SnapshotView, VersionOptions, VersionStats, Versions};
 use longshore_access::{Access, Patience, Slot, Tree, ValueKind};
 use longshore_base::metrics::{Counter, STRIPES, thread_number};
 use longshore_base::sync::Mutex;
@@ -23,6 +24,31 @@ pub struct TxnOptions {
     pub garbage: Tree,
     /// The first transaction's number: above every number in the log.
     pub first_txn: u64,
+    /// How older images of rows are kept.
+    pub versions: VersionOptions,
+}
+
+/// What a transaction may see of others, and they of it. The header of `version` has the table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Isolation {
+    /// As if all serializable transactions ran one after the other.
+    #[default]
+    Serializable,
+    /// All reads are of one state, that at the begin; the first to change a row wins.
+    Snapshot,
+    /// Each statement reads what was committed when it began.
+    ReadCommitted,
+}
+
+/// How a transaction is begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begin {
+    /// What it may see.
+    pub isolation: Isolation,
+    /// It changes nothing: then it reads a snapshot at any level, without locks.
+    pub is_read_only: bool,
+    /// What views call it.
+    pub label: &'static str,
 }
 
 /// All transactions of one database.
@@ -45,6 +71,7 @@ pub(crate) struct Core {
     pub locks: Arc<LockManager>,
     pub options: TxnOptions,
     pub slots: Slots,
+    pub versions: Versions,
     pub counters: Counters,
     pub ghosts: GhostHints,
     /// Held by the one purge round under way.
@@ -76,6 +103,8 @@ pub struct TxnStats {
     pub purged: u64,
     /// The lock manager's counts.
     pub locks: LockStats,
+    /// Older images of rows.
+    pub versions: VersionStats,
 }
 
 impl TransactionManager {
@@ -86,8 +115,15 @@ impl TransactionManager {
         locks: Arc<LockManager>,
         options: TxnOptions,
     ) -> Arc<TransactionManager> {
+        let versions = Versions::new(
+            locks.owners_max(),
+            options.versions,
+            Arc::clone(locks.env()),
+        );
+        locks.keep_for(versions.registry());
         let core = Arc::new(Core {
             access,
+            versions,
             log,
             slots: Slots::new(locks.owners_max(), options.first_txn),
             locks,
@@ -117,6 +153,34 @@ impl TransactionManager {
         let taken = door.core.slots.take()?;
         let work = Work::new(&door.core, taken);
         Ok(Transaction::new(door, work))
+    }
+
+    /// Begins a transaction at an isolation level, or one that only reads.
+    ///
+    /// # Errors
+    /// Those of [`TransactionManager::begin`]; [`TxnError::TooManySnapshots`].
+    pub fn begin_with(&self, begin: Begin) -> Result<Transaction> {
+        let mut txn = self.begin()?;
+        txn.read_by(begin)?;
+        Ok(txn)
+    }
+
+    /// The open snapshots, oldest first.
+    pub fn snapshots(&self) -> Vec<SnapshotView> {
+        self.core.versions.views(self.core.locks.env().now())
+    }
+
+    /// Lets reads of snapshots take what is in the page, so that a test can see its checker fail.
+    #[doc(hidden)]
+    pub fn ignore_versions(&self) {
+        self.core.versions.ignore_versions();
+    }
+
+    /// Lets updaters overwrite what has changed since their snapshot, so that a test can see its checker
+    /// fail.
+    #[doc(hidden)]
+    pub fn ignore_conflicts(&self) {
+        self.core.versions.ignore_conflicts();
     }
 
     /// The committed value of `key`, read alone. See [`TransactionManager::get_into`].
@@ -198,6 +262,7 @@ impl TransactionManager {
     /// Those of changing pages. What was not freed is found again by a later round.
     pub fn purge(&self, steps: usize) -> Result<usize> {
         self.core.check()?;
+        self.core.versions.sweep(|| self.core.log.tail());
         let done = super::purge::round(self, steps)?;
         self.core.counters.purged.add(done as u64);
         Ok(done)
@@ -218,6 +283,7 @@ impl TransactionManager {
             read_blocked: counters.read_blocked.get(),
             purged: counters.purged.get(),
             locks: self.core.locks.stats(),
+            versions: self.core.versions.stats(),
         }
     }
 

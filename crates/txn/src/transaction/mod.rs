@@ -39,6 +39,7 @@
 //! are kept, so nobody sees what may not stay, and the manager refuses all work.
 
 mod batch;
+mod capture;
 mod commit;
 mod delete_range;
 mod garbage;
@@ -46,6 +47,7 @@ mod manager;
 mod purge;
 mod scan;
 mod slots;
+mod snapshot;
 mod statement;
 mod undo;
 mod value;
@@ -53,7 +55,8 @@ mod work;
 
 pub use batch::{Batch, Direction};
 pub use commit::{Commit, CommitHandle};
-pub use manager::{TransactionManager, TxnOptions, TxnStats};
+pub use manager::{Begin, Isolation, TransactionManager, TxnOptions, TxnStats};
+pub use snapshot::Statement;
 pub use value::ValueReader;
 
 use crate::error::{Result, TxnError};
@@ -105,6 +108,35 @@ impl Transaction {
         }
     }
 
+    /// Chooses how it reads. To be called before it does anything.
+    pub(crate) fn read_by(&mut self, begin: Begin) -> Result<()> {
+        let core = &self.door.core;
+        match begin {
+            Begin {
+                isolation: Isolation::Serializable,
+                is_read_only: false,
+                ..
+            } => Ok(()),
+            Begin {
+                isolation: Isolation::ReadCommitted,
+                is_read_only: false,
+                ..
+            } => {
+                self.work.reads = snapshot::Reads::Statements;
+                Ok(())
+            }
+            Begin { label, .. } => self.work.read_snapshot(core, label),
+        }
+    }
+
+    /// Below which position of the log commits are visible to it, if it reads one snapshot.
+    pub fn snapshot_position(&self) -> Option<Lsn> {
+        match self.work.reads {
+            snapshot::Reads::Snapshot(snapshot) => Some(snapshot.at),
+            snapshot::Reads::Locked | snapshot::Reads::Statements => None,
+        }
+    }
+
     /// The transaction's number.
     pub fn id(&self) -> TxnId {
         self.work.txn()
@@ -149,7 +181,7 @@ impl Transaction {
         let mut value = Vec::new();
         let found = self.run(|work, core| {
             work.lock_for_update(core, tree, key)?;
-            work.get_into(core, tree, key, &mut value)
+            work.get_locked(core, tree, key, &mut value)
         })?;
         Ok(found.then_some(value))
     }
@@ -233,18 +265,44 @@ impl Transaction {
         direction: Direction,
         batch: &mut Batch,
     ) -> Result<()> {
-        self.run(|work, core| {
-            work.scan_leaf(
-                core,
-                tree,
-                scan::Range {
-                    low,
-                    high,
-                    direction,
-                },
-                batch,
-            )
-        })
+        self.scan_leaf_of(None, tree, low, high, direction, batch)
+    }
+
+    /// Like [`Transaction::scan_leaf`], as a part of `statement`.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn scan_leaf_of(
+        &mut self,
+        statement: Option<Statement>,
+        tree: Tree,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+        direction: Direction,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let range = scan::Range {
+            low,
+            high,
+            direction,
+        };
+        self.run(|work, core| work.scan_leaf(core, tree, range, batch, statement))
+    }
+
+    /// Begins a statement that takes several calls, all of which see one state; `None` at isolation levels
+    /// where that goes without saying.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn begin_statement(&mut self) -> Result<Option<Statement>> {
+        self.run(|work, core| work.begin_statement(core))
+    }
+
+    /// Ends a statement. Those still open end with the transaction.
+    pub fn end_statement(&mut self, statement: Statement) {
+        if let State::Active = self.state {
+            self.work.end_statement(&self.door.core, statement);
+        }
     }
 
     /// Gives a row the value that `source` yields, without holding it in memory; returns its length.
@@ -338,7 +396,7 @@ impl Transaction {
     pub fn commit(mut self, level: Level) -> Result<Commit> {
         self.check()?;
         let core = &self.door.core;
-        match self.work.log_commit(core) {
+        match self.work.place_commit(core, level) {
             Ok(lsn) => {
                 self.state = State::Gone;
                 Ok(commit::finish(core, &mut self.work, lsn, level))

@@ -12,9 +12,11 @@
 
 use super::batch::{Batch, Direction, Row};
 use super::manager::Core;
+use super::snapshot::{Reads, Statement};
 use super::work::Work;
 use crate::error::Result;
 use crate::lock::{LockError, LockName, Mode};
+use crate::version::ImageBuffer;
 use longshore_access::{AccessError, Boundary, LeafRead, Patience, Slot, Tree, ValueKind};
 use std::ops::Bound;
 
@@ -34,10 +36,10 @@ pub(super) enum Intent {
 }
 
 /// The part of a leaf that lies in the range.
-struct Window {
+pub(super) struct Window {
     /// Slots `start..end` are in the range.
-    start: usize,
-    end: usize,
+    pub start: usize,
+    pub end: usize,
     /// The range's low bound is the key of slot `start`.
     starts_exactly: bool,
     /// The range's high bound is the key of slot `end - 1`.
@@ -54,7 +56,13 @@ impl Work {
         tree: Tree,
         range: Range<'_>,
         batch: &mut Batch,
+        statement: Option<Statement>,
     ) -> Result<()> {
+        if !matches!(self.reads, Reads::Locked) {
+            return self.in_snapshot(core, statement, |work, snapshot| {
+                work.scan_leaf_in_snapshot(core, snapshot, tree, range, batch)
+            });
+        }
         self.lock_leaf(core, tree, range, Intent::Read, batch)?;
         if let Some(stub) = batch.large.take() {
             let mut value = Vec::new();
@@ -132,10 +140,6 @@ impl Work {
                     }
                 }
                 self.name_boundary(leaf, tree, &window);
-                if !window.covers_high {
-                    leaf.upper_fence_into(&mut self.key_buffer);
-                    batch.next = Some(Bound::Included(self.key_buffer.clone()));
-                }
             }
             Direction::Reverse => {
                 self.name_boundary(leaf, tree, &window);
@@ -144,12 +148,9 @@ impl Work {
                         return;
                     }
                 }
-                if !window.covers_low {
-                    leaf.low_fence_into(&mut self.key_buffer);
-                    batch.next = Some(Bound::Excluded(self.key_buffer.clone()));
-                }
             }
         }
+        batch.next = window.beyond(leaf, range.direction, &mut self.key_buffer);
     }
 
     /// Copies one slot and names its lock; true when the batch is full then.
@@ -198,14 +199,34 @@ impl Work {
 }
 
 impl Batch {
+    /// Appends the row in `slot` unless it is a ghost; true when its value is large.
+    pub(super) fn push_visible(&mut self, leaf: &LeafRead<'_>, slot: usize, key: &[u8]) -> bool {
+        !leaf.is_ghost(slot) && self.push(leaf, slot, key)
+    }
+
+    /// Appends what the row of `key` was, if it was there; true when its value is large.
+    pub(super) fn push_image(&mut self, key: &[u8], image: &ImageBuffer) -> bool {
+        let Some((kind, value)) = image.row() else {
+            return false;
+        };
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.close_row(start, start + key.len(), kind)
+    }
+
     /// Appends a row; true when its value is large, which ends the batch.
     fn push(&mut self, leaf: &LeafRead<'_>, slot: usize, key: &[u8]) -> bool {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let value = self.bytes.len();
         let kind = leaf.value_append(slot, &mut self.bytes);
+        self.close_row(start, value, kind)
+    }
+
+    /// The bytes from `key` and `value` on are a row; true when its value is large.
+    fn close_row(&mut self, key: usize, value: usize, kind: ValueKind) -> bool {
         let end = self.bytes.len();
-        let key = start;
         self.rows.push(Row { key, value, end });
         let is_large = kind == ValueKind::Overflow;
         if is_large {
@@ -215,9 +236,31 @@ impl Batch {
     }
 }
 
+impl Window {
+    /// Where a scan that has come to the leaf's end goes on, if the range goes on.
+    pub fn beyond(
+        &self,
+        leaf: &LeafRead<'_>,
+        direction: Direction,
+        key: &mut Vec<u8>,
+    ) -> Option<Bound<Vec<u8>>> {
+        match direction {
+            Direction::Forward if !self.covers_high => {
+                leaf.upper_fence_into(key);
+                Some(Bound::Included(key.clone()))
+            }
+            Direction::Reverse if !self.covers_low => {
+                leaf.low_fence_into(key);
+                Some(Bound::Excluded(key.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Range<'a> {
     /// Whether no key can lie in the range.
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match (self.low, self.high) {
             (_, Bound::Excluded([])) => true,
             (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
@@ -228,7 +271,7 @@ impl<'a> Range<'a> {
     }
 
     /// The leaf at which the range begins, in its direction.
-    fn leaf<'c>(
+    pub fn leaf<'c>(
         &self,
         core: &'c Core,
         tree: Tree,
@@ -253,7 +296,7 @@ impl<'a> Range<'a> {
     }
 
     /// Which slots of the leaf lie in the range.
-    fn window(&self, leaf: &LeafRead<'_>, key: &mut Vec<u8>) -> Window {
+    pub fn window(&self, leaf: &LeafRead<'_>, key: &mut Vec<u8>) -> Window {
         let count = leaf.count();
         let (mut end, mut ends_exactly) = (count, false);
         let has_upper = leaf.upper_fence_into(key);

@@ -22,7 +22,7 @@
 use crate::error::{Result, TxnError};
 use crossbeam_utils::CachePadded;
 use longshore_base::metrics::thread_number;
-use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use longshore_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use longshore_base::{Lsn, TxnId};
 
 /// Ids that a slot takes from the common counter at a time.
@@ -47,6 +47,8 @@ struct Slot {
 pub(crate) struct Slots {
     slots: Box<[CachePadded<Slot>]>,
     next_block: CachePadded<AtomicU64>,
+    /// All slots ever taken lie below this. Raised before a slot is used.
+    high: AtomicUsize,
 }
 
 /// A slot taken: its index, and the id of the transaction that has it.
@@ -62,6 +64,7 @@ impl Slots {
             slots: (0..count).map(|_| CachePadded::default()).collect(),
             // Zero belongs to nobody's work.
             next_block: CachePadded::new(AtomicU64::new(first_txn.max(1))),
+            high: AtomicUsize::new(0),
         }
     }
 
@@ -73,6 +76,11 @@ impl Slots {
             .map(|n| n % count)
             .find(|&n| self.slots[n].try_take())
             .ok_or(TxnError::TooManyTransactions { max: count })?;
+        // Relaxed: seen raised by this thread or ordered by the taking of the slot.
+        if index >= self.high.load(Ordering::Relaxed) {
+            // SeqCst: before the slot's position is published; pairs with `oldest_first`.
+            self.high.fetch_max(index + 1, Ordering::SeqCst);
+        }
         let txn = self.next_id(index);
         Ok(Taken { index, txn })
     }
@@ -108,7 +116,8 @@ impl Slots {
 
     /// The lowest position published.
     pub fn oldest_first(&self) -> Option<Lsn> {
-        self.slots
+        // SeqCst: a slot beyond has published nothing yet.
+        self.slots[..self.high.load(Ordering::SeqCst)]
             .iter()
             // SeqCst: pairs with `publish_first`; see the header.
             .map(|slot| slot.first.load(Ordering::SeqCst))

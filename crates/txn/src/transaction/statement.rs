@@ -7,10 +7,11 @@
 
 use super::manager::Core;
 use super::purge::note_ghost;
+use super::snapshot::Reads;
 use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::{GapCheck, LockName, Mode};
-use longshore_access::{Access, Boundary, LeafWrite, RowFlags, Slot, Tree, ValueKind, WriteError};
+use longshore_access::{Boundary, LeafWrite, RowFlags, Slot, Tree, ValueKind, WriteError};
 
 /// What a change does when the row is there, and when it is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,25 @@ impl Work {
         key: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<bool> {
+        match self.reads {
+            Reads::Locked => self.get_locked(core, tree, key, out),
+            Reads::Snapshot(_) | Reads::Statements => {
+                self.in_snapshot(core, None, |work, snapshot| {
+                    work.read_value(core, snapshot, tree, key, out)
+                })
+            }
+        }
+    }
+
+    /// The value as it is now, under a lock that keeps it so.
+    #[inline]
+    pub(super) fn get_locked(
+        &mut self,
+        core: &Core,
+        tree: Tree,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         self.lock(core, LockName::of_key(tree.store, key), Mode::READ)?;
         match tree.get(&core.access, key, out)? {
             None => {
@@ -75,6 +95,19 @@ impl Work {
     }
 
     pub fn contains(&mut self, core: &Core, tree: Tree, key: &[u8]) -> Result<bool> {
+        if let Reads::Locked = self.reads {
+            return self.contains_locked(core, tree, key);
+        }
+        let mut value = std::mem::take(&mut self.value_buffer);
+        let found = self.in_snapshot(core, None, |work, snapshot| {
+            work.read_row(core, snapshot, tree, key, &mut value)
+        });
+        self.value_buffer = value;
+        Ok(found?.is_some())
+    }
+
+    /// Whether the row is there now, under a lock that keeps it so.
+    pub(super) fn contains_locked(&mut self, core: &Core, tree: Tree, key: &[u8]) -> Result<bool> {
         self.lock(core, LockName::of_key(tree.store, key), Mode::READ)?;
         let mut value = std::mem::take(&mut self.value_buffer);
         let found = tree.get(&core.access, key, &mut value);
@@ -83,7 +116,9 @@ impl Work {
     }
 
     pub fn lock_for_update(&mut self, core: &Core, tree: Tree, key: &[u8]) -> Result<()> {
-        self.lock(core, LockName::of_key(tree.store, key), Mode::UPDATE)
+        let name = LockName::of_key(tree.store, key);
+        self.lock(core, name, Mode::UPDATE)?;
+        self.check_conflict(core, name, key)
     }
 
     #[inline]
@@ -133,7 +168,7 @@ impl Work {
         change: Change,
     ) -> Result<bool> {
         let name = LockName::of_key(tree.store, key);
-        self.lock(core, name, Mode::WRITE)?;
+        self.lock_to_change(core, name, key)?;
         let mut old_chain = OldChain::NotSeen;
         loop {
             match self.try_store(core, tree, key, name, stored, change, old_chain)? {
@@ -165,6 +200,7 @@ impl Work {
         old_chain: OldChain,
     ) -> Result<Step> {
         self.context(core)?;
+        self.prepare_capture(core, tree, key)?;
         let mut leaf = tree.write_leaf_near(&core.access, &mut self.leaf_hint, key)?;
         let found = leaf.find(key);
         let written = match found {
@@ -173,13 +209,16 @@ impl Work {
                 return Ok(Step::Missing);
             }
             Slot::Present(slot) => {
-                if old_chain == OldChain::NotSeen && self.sees_chain(&leaf, slot) {
+                let kind = leaf.value_into(slot, &mut self.value_buffer);
+                if old_chain == OldChain::NotSeen && kind == ValueKind::Overflow {
                     return Ok(Step::Replaces);
                 }
+                self.capture(core, tree, name, key, Some(kind));
                 let cx = self.cx.as_mut().expect("begun above");
                 leaf.update(cx, key, stored.flags, stored.bytes)
             }
             Slot::Ghost(_) => {
+                self.capture(core, tree, name, key, None);
                 let cx = self.cx.as_mut().expect("begun above");
                 leaf.insert_at(cx, found, key, stored.flags, stored.bytes)
             }
@@ -187,6 +226,7 @@ impl Work {
                 if let Some(blocked) = self.enter_gap(core, tree, &leaf, slot, name)? {
                     return Ok(blocked);
                 }
+                self.capture(core, tree, name, key, None);
                 let cx = self.cx.as_mut().expect("begun above");
                 leaf.insert_at(cx, found, key, stored.flags, stored.bytes)
             }
@@ -226,11 +266,12 @@ impl Work {
     }
 
     pub fn delete(&mut self, core: &Core, tree: Tree, key: &[u8]) -> Result<bool> {
-        self.lock(core, LockName::of_key(tree.store, key), Mode::WRITE)?;
+        let name = LockName::of_key(tree.store, key);
+        self.lock_to_change(core, name, key)?;
         self.context(core)?;
         let mut old_chain = OldChain::NotSeen;
         loop {
-            match self.try_delete(&core.access, tree, key, old_chain)? {
+            match self.try_delete(core, tree, key, name, old_chain)? {
                 Step::Done => break,
                 Step::Replaces => {
                     self.enlist_old_chain(core, tree.store)?;
@@ -246,29 +287,27 @@ impl Work {
 
     fn try_delete(
         &mut self,
-        access: &Access,
+        core: &Core,
         tree: Tree,
         key: &[u8],
+        name: LockName,
         old_chain: OldChain,
     ) -> Result<Step> {
-        let mut leaf = tree.write_leaf_near(access, &mut self.leaf_hint, key)?;
+        self.prepare_capture(core, tree, key)?;
+        let mut leaf = tree.write_leaf_near(&core.access, &mut self.leaf_hint, key)?;
         let Slot::Present(slot) = leaf.find(key) else {
             return Ok(Step::Missing);
         };
-        if old_chain == OldChain::NotSeen && self.sees_chain(&leaf, slot) {
+        let kind = leaf.value_into(slot, &mut self.value_buffer);
+        if old_chain == OldChain::NotSeen && kind == ValueKind::Overflow {
             return Ok(Step::Replaces);
         }
+        self.capture(core, tree, name, key, Some(kind));
         let cx = self.cx.as_mut().expect("the caller has begun writing");
         match leaf.ghost(cx, key) {
             Ok(_) => Ok(Step::Done),
             Err(WriteError::Failed(error)) => Err(error.into()),
             Err(_) => Ok(Step::Missing),
         }
-    }
-
-    /// Whether the row's value is a chain; its stub is in `value_buffer` then.
-    #[inline]
-    fn sees_chain(&mut self, leaf: &LeafWrite<'_>, slot: usize) -> bool {
-        leaf.value_into(slot, &mut self.value_buffer) == ValueKind::Overflow
     }
 }

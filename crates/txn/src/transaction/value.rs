@@ -6,10 +6,11 @@
 //! and a purge round frees what was written. The chain that a row referred to before is enlisted as
 //! garbage in the same transaction.
 //!
-//! Who reads a chain holds a lock on its row, so nobody frees it meanwhile.
+//! Who reads a chain holds a lock on its row, or has a snapshot open that sees it, so nobody frees it meanwhile.
 
 use super::garbage::Item;
 use super::manager::Core;
+use super::snapshot::Reads;
 use super::statement::{Change, Stored};
 use super::work::Work;
 use crate::error::{Result, TxnError};
@@ -38,9 +39,9 @@ impl Work {
         source: &mut dyn Read,
         change: Change,
     ) -> Result<bool> {
-        self.lock(core, LockName::of_key(tree.store, key), Mode::WRITE)?;
+        self.lock_to_change(core, LockName::of_key(tree.store, key), key)?;
         if change != Change::Put {
-            let is_there = self.contains(core, tree, key)?;
+            let is_there = self.contains_locked(core, tree, key)?;
             if is_there == (change == Change::Insert) {
                 return Ok(false);
             }
@@ -95,9 +96,21 @@ impl Work {
         tree: Tree,
         key: &[u8],
     ) -> Result<Option<ValueReader>> {
-        self.lock(core, LockName::of_key(tree.store, key), Mode::READ)?;
         let mut value = Vec::new();
-        let chain = match tree.get(&core.access, key, &mut value)? {
+        let found = match self.reads {
+            Reads::Locked => {
+                self.lock(core, LockName::of_key(tree.store, key), Mode::READ)?;
+                tree.get(&core.access, key, &mut value)?
+            }
+            Reads::Snapshot(_) | Reads::Statements => {
+                // Kept until the transaction ends, as the reader may be.
+                let statement = self.begin_statement(core)?;
+                self.in_snapshot(core, statement, |work, snapshot| {
+                    work.read_row(core, snapshot, tree, key, &mut value)
+                })?
+            }
+        };
+        let chain = match found {
             None => return Ok(None),
             Some(ValueKind::Inline) => None,
             Some(ValueKind::Overflow) => {

@@ -1,10 +1,13 @@
 //! What a transaction has at hand while it works: its locks, its log space, its buffers.
 
+use super::capture::CaptureRoom;
 use super::manager::Core;
 use super::purge::Hint;
 use super::slots::Taken;
+use super::snapshot::Reads;
 use crate::error::Result;
 use crate::lock::{LockName, Mode, Owner, TableMode, Wait};
+use crate::version::{ImageBuffer, Snapshot};
 use longshore_access::{LeafHint, LogContext};
 use longshore_base::{Lsn, StoreId, TxnId};
 use longshore_log::{Claim, Log};
@@ -32,6 +35,12 @@ pub(crate) struct Work {
     pub(super) key_buffer: Vec<u8>,
     pub(super) value_buffer: Vec<u8>,
     pub(super) names: Vec<(LockName, Mode)>,
+    pub(super) reads: Reads,
+    /// Snapshots of statements that take several calls.
+    pub(super) statements: Vec<Option<Snapshot>>,
+    /// A row as the last read by snapshot found it, where the page did not have it.
+    pub(super) image: ImageBuffer,
+    pub(super) capture_room: CaptureRoom,
     /// Shared with open value readers; set when the transaction ends.
     pub(super) ended: Option<Arc<AtomicBool>>,
 }
@@ -49,6 +58,10 @@ impl Work {
             key_buffer: Vec::new(),
             value_buffer: Vec::new(),
             names: Vec::new(),
+            reads: Reads::Locked,
+            statements: Vec::new(),
+            image: ImageBuffer::default(),
+            capture_room: CaptureRoom::NONE,
             ended: None,
         }
     }
@@ -81,6 +94,13 @@ impl Work {
     pub fn lock_database(&mut self, core: &Core, mode: TableMode) -> Result<()> {
         let wait = Wait::For(self.lock_wait);
         Ok(core.locks.lock_database(&mut self.owner, mode, wait)?)
+    }
+
+    /// Locks `key` to change it.
+    #[inline]
+    pub fn lock_to_change(&mut self, core: &Core, name: LockName, key: &[u8]) -> Result<()> {
+        self.lock(core, name, Mode::WRITE)?;
+        self.check_conflict(core, name, key)
     }
 
     /// The transaction's log context, with space claimed ahead.

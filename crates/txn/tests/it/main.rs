@@ -15,4 +15,6 @@ mod restarts;
 mod scans;
 mod serializable;
 mod transactions;
+mod versions;
+mod versions_model;
 mod world;

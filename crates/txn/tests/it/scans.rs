@@ -1,7 +1,7 @@
 //! Scans of whole ranges, leaf by leaf.
 
 use longshore_access::Tree;
-use longshore_txn::{Batch, Direction, Result, Transaction};
+use longshore_txn::{Batch, Direction, Result, Statement, Transaction};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -10,6 +10,19 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// The rows of a range in scan order, `rows_max` at a time.
 pub fn range(
     txn: &mut Transaction,
+    tree: Tree,
+    low: Bound<&[u8]>,
+    high: Bound<&[u8]>,
+    direction: Direction,
+    rows_max: usize,
+) -> Result<Vec<Row>> {
+    range_of(txn, None, tree, low, high, direction, rows_max)
+}
+
+/// The same as a part of a statement.
+pub fn range_of(
+    txn: &mut Transaction,
+    statement: Option<Statement>,
     tree: Tree,
     low: Bound<&[u8]>,
     high: Bound<&[u8]>,
@@ -25,7 +38,7 @@ pub fn range(
             low.as_ref().map(Vec::as_slice),
             high.as_ref().map(Vec::as_slice),
         );
-        txn.scan_leaf(tree, from, to, direction, &mut batch)?;
+        txn.scan_leaf_of(statement, tree, from, to, direction, &mut batch)?;
         rows.extend(batch.rows().map(|(k, v)| (k.to_vec(), v.to_vec())));
         let Some(next) = batch.next() else {
             return Ok(rows);

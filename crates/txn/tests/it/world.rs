@@ -7,7 +7,9 @@ use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_log::{Access as LogAccess, Level, Log, LogOptions};
 use longshore_pool::{DoubleWrite, Pool, PoolOptions};
 use longshore_txn::record::{COMMIT, END};
-use longshore_txn::{LockManager, LockOptions, Transaction, TransactionManager, TxnOptions};
+use longshore_txn::{
+    LockManager, LockOptions, Transaction, TransactionManager, TxnOptions, VersionOptions,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,7 @@ pub struct WorldOptions {
     pub lock_wait: Duration,
     pub lock_bytes_max: usize,
     pub transactions_max: usize,
+    pub versions: VersionOptions,
 }
 
 impl Default for WorldOptions {
@@ -44,6 +47,7 @@ impl Default for WorldOptions {
             lock_wait: Duration::from_secs(10),
             lock_bytes_max: 4 << 20,
             transactions_max: 64,
+            versions: VersionOptions::default(),
         }
     }
 }
@@ -194,6 +198,7 @@ impl Parts {
             lock_wait: options.lock_wait,
             garbage,
             first_txn: 1,
+            versions: options.versions,
         };
         let Parts { access, locks, .. } = self;
         let manager = TransactionManager::new(access.clone(), log.clone(), locks, txn_options);

@@ -1,0 +1,71 @@
+//! What snapshots ask of the lock table, and it of them.
+
+use super::bucket::Latched;
+use super::dependency::Dependency;
+use super::manager::LockManager;
+use super::mode::Mode;
+use super::name::LockName;
+use crate::version::Registry;
+use longshore_base::{Environment, Lsn, StoreId, TxnId};
+use std::sync::Arc;
+
+/// What the lock table says of a key at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyWriter {
+    /// Who has the right to change it: the slot and the transaction.
+    pub holder: Option<(usize, TxnId)>,
+    /// The newest commit that gave up the right to change it, or other keys of its bucket or table.
+    pub last_commit: Dependency,
+}
+
+impl LockManager {
+    /// Looks who has the right to change the key `name`, by a lock on it, on its table or on the database.
+    ///
+    /// In this order: one who escalates has the table before it lets go of its rows.
+    pub(crate) fn key_writer(&self, name: LockName) -> KeyWriter {
+        let (holder, mut last_commit) = {
+            let latched = self.latch(name.hash());
+            let holder = self.holder(&latched, name.hash(), Mode::writes_key);
+            (holder, latched.last_commit())
+        };
+        let mut found = holder;
+        for store in [name.store(), StoreId::NONE] {
+            if found.is_none() && self.tables.of(store).glance().0 {
+                let table = LockName::of_table(store).hash();
+                found = self.holder(&self.latch(table), table, Mode::writes_table);
+            }
+            // After the queue: who has left it has left its commit (H5).
+            last_commit = last_commit.and(self.tables.of(store).glance().1);
+        }
+        KeyWriter {
+            holder: found,
+            last_commit,
+        }
+    }
+
+    /// Whether no snapshot, open or to come, needs the state before the commit at `lsn`.
+    pub(super) fn all_snapshots_see(&self, lsn: Lsn) -> bool {
+        let snapshots = self.snapshots.get();
+        snapshots.is_none_or(|snapshots| snapshots.all_see(lsn))
+    }
+
+    /// Asks `snapshots` from now on, too, before a ghost goes.
+    pub(crate) fn keep_for(&self, snapshots: &Arc<Registry>) {
+        // A second manager of transactions is a mistake that nothing depends on.
+        let _ = self.snapshots.set(Arc::clone(snapshots));
+    }
+
+    pub(crate) fn env(&self) -> &Arc<dyn Environment> {
+        &self.env
+    }
+
+    fn holder(
+        &self,
+        latched: &Latched<'_>,
+        name: u64,
+        writes: impl Fn(Mode) -> bool,
+    ) -> Option<(usize, TxnId)> {
+        let request = latched.of(name).find(|r| writes(r.held))?;
+        Some((request.owner as usize, self.slot(request.owner).txn()))
+    }
+}
