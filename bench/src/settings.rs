@@ -274,20 +274,28 @@ impl Workload {
 pub enum Isolation {
     /// As if one after the other
     Serializable,
+    /// Each on one state, and of two who change a row one gives way
+    Snapshot,
+    /// Each statement on what was committed before it
+    ReadCommitted,
 }
 
 impl Isolation {
     /// What transactions are begun with.
     pub fn options(self) -> TransactionOptions {
-        match self {
-            Isolation::Serializable => TransactionOptions::new(),
-        }
+        TransactionOptions::new().isolation(match self {
+            Isolation::Serializable => longshore::Isolation::Serializable,
+            Isolation::Snapshot => longshore::Isolation::Snapshot,
+            Isolation::ReadCommitted => longshore::Isolation::ReadCommitted,
+        })
     }
 
     /// As on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Isolation::Serializable => "serializable",
+            Isolation::Snapshot => "snapshot",
+            Isolation::ReadCommitted => "read-committed",
         }
     }
 }

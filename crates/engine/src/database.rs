@@ -461,6 +461,18 @@ impl Database {
         self.engine.manager.locks().ignore_gaps();
     }
 
+    /// Lets a snapshot transaction overwrite what was committed after its begin, for the same purpose.
+    #[doc(hidden)]
+    pub fn ignore_conflicts(&self) {
+        self.engine.manager.ignore_conflicts();
+    }
+
+    /// Lets snapshots see rows as they are now, for the same purpose.
+    #[doc(hidden)]
+    pub fn ignore_versions(&self) {
+        self.engine.manager.ignore_versions();
+    }
+
     /// Whether the database was opened for reading only.
     pub fn is_read_only(&self) -> bool {
         self.engine.options.access == Access::ReadOnly

@@ -75,6 +75,38 @@ fn serializable_transactions_of_32_threads_are_serializable() {
 }
 
 #[test]
+fn snapshot_transactions_of_32_threads_keep_to_their_snapshots() {
+    assert_kept(Isolation::Snapshot, Level::Snapshot);
+}
+
+#[test]
+fn read_committed_transactions_of_32_threads_see_what_was_committed() {
+    assert_kept(Isolation::ReadCommitted, Level::ReadCommitted);
+}
+
+#[test]
+fn without_the_check_of_versions_the_checker_finds_lost_updates() {
+    let (isolation, level) = (Isolation::Snapshot, Level::Snapshot);
+    let report = assert_found(Workload::Bank, isolation, level, Database::ignore_conflicts);
+    assert!(
+        report
+            .violations()
+            .any(|found| found.anomaly == "lost-update"),
+        "{report}"
+    );
+}
+
+#[test]
+fn without_versions_the_checker_finds_read_skew() {
+    let (isolation, level) = (Isolation::Snapshot, Level::Snapshot);
+    let report = assert_found(Workload::Bank, isolation, level, Database::ignore_versions);
+    assert!(
+        report.violations().any(|found| found.anomaly == "G-single"),
+        "{report}"
+    );
+}
+
+#[test]
 fn without_gap_locks_the_checker_finds_phantoms() {
     let report = assert_found(
         Workload::Predicate,
