@@ -335,7 +335,7 @@ mod tests {
         let refused = choose(&bytes, "/db").unwrap_err().to_string();
         assert_eq!(
             refused,
-            "/db has format version 9; this build reads version 1"
+            format!("/db has format version 9; this build reads version {FORMAT_VERSION}")
         );
     }
 
