@@ -90,6 +90,14 @@ impl Catalog {
         }
     }
 
+    /// The name of the table in `store`, if it is in use.
+    pub(crate) fn name_of(&self, store: StoreId) -> Option<String> {
+        let known = self.known.lock();
+        let mut tables = known.tables.iter();
+        let (name, _) = tables.find(|(_, state)| state.tree().store == store)?;
+        Some(name.clone())
+    }
+
     /// Enters a table whose row was read in `generation`; `None` when the row may have changed since.
     pub(crate) fn learn(&self, generation: u64, name: &str, state: TableState) -> Option<Table> {
         let mut known = self.known.lock();

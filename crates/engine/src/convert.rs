@@ -35,6 +35,7 @@ fn in_table(error: TxnError, table: impl Fn() -> String) -> Error {
             table: table(),
             waited,
         },
+        TxnError::Lock(LockError::Cancelled) => Error::Cancelled,
         TxnError::Lock(LockError::TableFull { bytes_max }) => Error::LockTableFull { bytes_max },
         TxnError::WriteConflict { .. } => Error::WriteConflict { table: table() },
         TxnError::SnapshotTooOld => Error::SnapshotTooOld { table: table() },

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::index;
 use crate::inspect::LogEntries;
 use crate::lease::Leases;
+use crate::locks::{self, LockEscalation, LockView, LockWaitView};
 use crate::maintenance::{self, Maintained};
 use crate::open::{self, Place};
 use crate::options::{Access, Options};
@@ -15,7 +16,7 @@ use crate::stats::Stats;
 use crate::table::Table;
 use crate::transaction::{Transaction, TransactionOptions};
 use crate::verify::{self, VerifyReport};
-use longshore_base::{Environment, Lsn};
+use longshore_base::{Environment, Lsn, TxnId};
 use longshore_disk::Disk;
 use longshore_txn::SnapshotView;
 use std::fmt;
@@ -427,6 +428,34 @@ impl Database {
     /// ```
     pub fn snapshots(&self) -> Vec<SnapshotView> {
         self.engine.manager.snapshots()
+    }
+
+    /// The locks that are held, at most `max`; those on tables and the whole database first.
+    pub fn locks(&self, max: usize) -> Vec<LockView> {
+        locks::held(&self.engine, max)
+    }
+
+    /// Who waits for a lock, what for, and for whom.
+    pub fn lock_waits(&self) -> Vec<LockWaitView> {
+        locks::waits(&self.engine)
+    }
+
+    /// Ends a transaction of another thread: the lock that it waits for, or its next statement, fails
+    /// with [`Error::Cancelled`], and it is rolled back. False if no such transaction is active.
+    pub fn cancel(&self, transaction: TxnId) -> bool {
+        self.engine.manager.locks().cancel(transaction)
+    }
+
+    /// Gives a table its own rule for trading locks on rows for one on the table; `None` gives it that
+    /// of [`Options::lock_escalation`] again. Lasts until the database is closed, or the table loaded
+    /// in bulk.
+    ///
+    /// # Errors
+    /// [`Error::ForeignTable`].
+    pub fn set_lock_escalation(&self, table: &Table, rule: Option<LockEscalation>) -> Result<()> {
+        table.state.check_owner(self.engine.instance)?;
+        self.engine.manager.locks().set_escalation(table.id(), rule);
+        Ok(())
     }
 
     /// What happened since the database was opened, and what each part holds.

@@ -92,6 +92,7 @@ impl Storage {
         let lock_options = LockOptions {
             bytes_max: options.lock_bytes_max,
             owners_max: options.transactions_max,
+            escalation: options.lock_escalation,
             ..LockOptions::default()
         };
         let locks = LockManager::new(lock_options, log.clone(), env.clone());

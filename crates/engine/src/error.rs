@@ -225,6 +225,9 @@ pub enum Error {
     /// The transaction was chosen to end a deadlock; its locks can be had again.
     #[error("deadlock: this transaction was chosen to give way; roll back and run it again")]
     Deadlock,
+    /// [`Database::cancel`](crate::Database::cancel) has ended the transaction.
+    #[error("the transaction was cancelled by another thread, and rolled back")]
+    Cancelled,
     /// A lock could not be had in time.
     #[error(
         "a lock on a row of table `{table}` was not free within {waited:?}; run the transaction \
@@ -478,6 +481,7 @@ mod tests {
         };
         assert!(!gave_up.is_retryable());
         assert!(!Error::Closed.is_retryable());
+        assert!(!Error::Cancelled.is_retryable());
         assert!(Error::Closed.is_fatal());
     }
 

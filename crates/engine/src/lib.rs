@@ -57,6 +57,7 @@ mod index;
 mod inspect;
 mod large;
 mod lease;
+mod locks;
 mod maintenance;
 mod open;
 mod options;
@@ -79,6 +80,7 @@ pub use error::{Error, Result};
 pub use index::{Index, IndexCursor, IndexError, IndexInfo, IndexSpec};
 pub use inspect::{LogEntries, LogEntry};
 pub use large::ValueReader;
+pub use locks::{LockEscalation, LockMode, LockView, LockWaitView, TableLock};
 pub use longshore_base::{Lsn, PageId, StoreId, TxnId};
 #[cfg(feature = "derive")]
 pub use longshore_derive::{Key, Value};

@@ -7,6 +7,7 @@
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::locks::LockEscalation;
 use crate::open::Place;
 use crate::retry::Limits;
 use longshore_base::{PageSize, SystemEnvironment};
@@ -77,6 +78,7 @@ pub struct Options {
     pub(crate) version_bytes_max: usize,
     pub(crate) long_readers: LongReaders,
     pub(crate) lock_wait: Duration,
+    pub(crate) lock_escalation: LockEscalation,
     pub(crate) transactions_max: usize,
     pub(crate) durability: Durability,
     pub(crate) io: IoMode,
@@ -98,6 +100,7 @@ impl Default for Options {
             version_bytes_max: 64 << 20,
             long_readers: LongReaders::EndOldest,
             lock_wait: Duration::from_secs(5),
+            lock_escalation: LockEscalation::At(10_000),
             transactions_max: 1024,
             durability: Durability::Sync,
             io: IoMode::Buffered,
@@ -170,6 +173,14 @@ impl Options {
     /// set.
     pub fn long_readers(mut self, policy: LongReaders) -> Options {
         self.long_readers = policy;
+        self
+    }
+
+    /// When a transaction trades its locks on rows for one on their table: with 10,000 of them unless
+    /// set, or when memory for locks runs short. A table may have its own rule, see
+    /// [`Database::set_lock_escalation`](crate::Database::set_lock_escalation).
+    pub fn lock_escalation(mut self, escalation: LockEscalation) -> Options {
+        self.lock_escalation = escalation;
         self
     }
 

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::index::{self, RowChange};
 use crate::large::{ValueReader, Watched};
 use crate::lease::Lease;
+use crate::locks::TableLock;
 use crate::options::{Access, Durability, Isolation};
 use crate::range::{self, KeyRange};
 use crate::shared::Shared;
@@ -154,6 +155,18 @@ impl Transaction {
         let key = key.as_ref();
         self.shared
             .change(table, |txn, tree| txn.get_for_update(tree, key))
+    }
+
+    /// Locks a whole table until the transaction ends, so that none of its rows needs a lock of its own.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn lock_table(&self, table: &Table, lock: TableLock) -> Result<()> {
+        let operation = |txn: &mut longshore_txn::Transaction, tree| txn.lock_table(tree, lock);
+        match lock {
+            TableLock::IntentShared | TableLock::Shared => self.shared.read(table, operation),
+            _ => self.shared.change(table, operation),
+        }
     }
 
     /// Adds a row.

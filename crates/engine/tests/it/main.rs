@@ -10,6 +10,7 @@ mod handles;
 mod index_ddl;
 mod indexes;
 mod large;
+mod locks;
 mod model;
 mod people;
 mod poisoned;

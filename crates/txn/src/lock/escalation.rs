@@ -107,6 +107,13 @@ impl LockManager {
         }
     }
 
+    /// Trades the rows of the current table at once, for tests.
+    #[doc(hidden)]
+    pub fn escalate_now(&self, owner: &mut Owner) {
+        let at = owner.current;
+        assert_eq!(self.escalate(owner, at, Wait::No), Ok(true));
+    }
+
     /// Whether memory for locks runs short.
     pub(super) fn is_pressed(&self) -> bool {
         self.bytes_used() / PRESSED.0 > self.bytes_max() / PRESSED.1

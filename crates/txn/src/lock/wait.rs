@@ -56,6 +56,9 @@ impl LockManager {
     /// which no time passes.
     #[doc(hidden)]
     pub fn lock_or_leave(&self, owner: &mut Owner, name: LockName, mode: Mode) -> bool {
+        let above = self.lock_above(owner, name.store(), mode, Wait::No);
+        assert_eq!(above, Ok(None), "nobody wants the whole table");
+        let _ = owner.above(name.store(), mode);
         match self.line_up(owner, name, mode) {
             Ok(Ticket::Done) => true,
             Ok(Ticket::Queued) => {
