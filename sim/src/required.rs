@@ -74,6 +74,7 @@ pub const REQUIRED: &[&str] = &[
     "load.committed",
     "load.given_up",
     "load.named",
+    "lock.escalated",
     "log.open.removed",
     "log.open.rewritten",
     "log.open.synced",

@@ -5,7 +5,7 @@ use crate::model::{History, Rows, State};
 use crate::rng::Choices;
 use crate::trace::trace;
 use crate::workload::{Profile, Stop, Workload};
-use longshore::{Background, Database, Error, Options};
+use longshore::{Background, Database, Error, LockEscalation, Options};
 use longshore_base::{Environment, SeededEnvironment};
 use longshore_disk::{Disk, SimDisk, SimOptions};
 use std::collections::BTreeSet;
@@ -23,6 +23,7 @@ pub fn small_options() -> Options {
         .lock_bytes_max(256 << 10)
         .transactions_max(16)
         .lock_wait(Duration::ZERO)
+        .lock_escalation(LockEscalation::At(8))
         .background(Background::Off)
 }
 

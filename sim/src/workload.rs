@@ -8,7 +8,7 @@ use crate::indexes;
 use crate::model::{Change, History, Short, State};
 use crate::rng::Choices;
 use crate::trace::trace;
-use longshore::{Database, Durability, Error, Savepoint, Table, Transaction};
+use longshore::{Database, Durability, Error, Savepoint, Table, TableLock, Transaction};
 use longshore_disk::SimDisk;
 use std::collections::BTreeMap;
 
@@ -151,7 +151,8 @@ impl<'a> Workload<'a> {
             45..65 => self.delete(client, &name, &table, key),
             65..72 => self.delete_range(client, &name, &table),
             72..85 => self.get(client, &name, &table, &key),
-            _ => self.scan(client, &name, &table),
+            85..98 => self.scan(client, &name, &table),
+            _ => self.lock_table(client, &name, &table),
         };
         match outcome {
             Ok(Ok(())) => Ok(true),
@@ -254,6 +255,23 @@ impl<'a> Workload<'a> {
         Ok(same(found.as_deref(), expected, || {
             format!("get of {name} {}", Short(key))
         }))
+    }
+
+    fn lock_table(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        table: &Table,
+    ) -> Result<Result<(), String>, Error> {
+        let locks = [
+            TableLock::Shared,
+            TableLock::SharedIntentExclusive,
+            TableLock::Exclusive,
+        ];
+        let lock = locks[self.choices.index(locks.len())];
+        trace(|| format!("  lock {name} {lock:?}"));
+        client.transaction.lock_table(table, lock)?;
+        Ok(Ok(()))
     }
 
     fn scan(

@@ -146,8 +146,9 @@ impl Transaction {
         self.shared.read(table, |txn, tree| txn.contains(tree, key))
     }
 
-    /// Like [`Transaction::get`], for a row that is to be changed: nobody else reads it for that any
-    /// more, so two who read and then change the same row wait instead of ending in a deadlock.
+    /// Like [`Transaction::get`], for a row that is to be changed: others may still read it, but nobody
+    /// else for that purpose, so two who read and then change the same row wait instead of ending in a
+    /// deadlock.
     ///
     /// # Errors
     /// Those of [`Transaction::get`].

@@ -11,7 +11,7 @@ use longshore_base::sync::Arc as LoomArc;
 use longshore_base::sync::atomic::{AtomicU64, Ordering, fence};
 use longshore_base::{Durability, DurabilityLost, Lsn, SeededEnvironment, StoreId, TxnId};
 use longshore_txn::{
-    Dependency, GapCheck, LockManager, LockName, LockOptions, Mode, TableMode, Wait,
+    Dependency, GapCheck, LockError, LockManager, LockName, LockOptions, Mode, TableMode, Wait,
 };
 use loom::thread;
 use std::sync::Arc;
@@ -421,5 +421,75 @@ fn a_glance_never_falls_between_a_row_and_its_table() {
             assert_eq!(dependency, commit);
         }
         writer.join().unwrap();
+    });
+}
+
+/// The holder lets go only after the wait has ended, so a cancellation that is lost hangs.
+#[test]
+fn a_cancellation_is_seen_before_the_wait_or_during_it() {
+    explore(3, || {
+        let locks = manager(2);
+        let mut holder = locks.register(0, TxnId::new(1));
+        assert!(
+            locks
+                .try_lock(&mut holder, name(b"k"), Mode::WRITE)
+                .unwrap()
+        );
+        let mut waiter = locks.register(1, TxnId::new(2));
+        let other = {
+            let locks = Arc::clone(&locks);
+            thread::spawn(move || {
+                let outcome = locks.lock(&mut waiter, name(b"k"), Mode::WRITE, FOR_EVER);
+                locks.release_all(&mut waiter, Dependency::NONE);
+                outcome
+            })
+        };
+        assert!(locks.cancel(TxnId::new(2)));
+        assert_eq!(other.join().unwrap(), Err(LockError::Cancelled));
+        locks.release_all(&mut holder, Dependency::NONE);
+    });
+}
+
+/// A word that says IX for a moment still stands for the IS that was held before.
+#[test]
+fn an_intent_being_converted_keeps_out_who_wants_the_table() {
+    explore(2, || {
+        let locks = manager(3);
+        let value = LoomArc::new(AtomicU64::new(0));
+        let mut reader = locks.register(2, TxnId::new(3));
+        locks
+            .lock_database(&mut reader, TableMode::IntentShared, Wait::No)
+            .unwrap();
+        let mut whole = locks.register(0, TxnId::new(1));
+        locks
+            .lock_database(&mut whole, TableMode::Shared, Wait::No)
+            .unwrap();
+        let wants_it = {
+            let (locks, value) = (Arc::clone(&locks), value.clone());
+            thread::spawn(move || {
+                let mut owner = locks.register(1, TxnId::new(2));
+                locks
+                    .lock_database(&mut owner, TableMode::Exclusive, FOR_EVER)
+                    .unwrap();
+                value.store(1, Ordering::Relaxed);
+                locks.release_all(&mut owner, Dependency::NONE);
+            })
+        };
+        let converts = {
+            let (locks, value) = (Arc::clone(&locks), value.clone());
+            thread::spawn(move || {
+                let intent = TableMode::IntentExclusive;
+                let _ = locks.lock_database(&mut reader, intent, Wait::No);
+                assert_eq!(
+                    value.load(Ordering::Relaxed),
+                    0,
+                    "it has held IS all the time"
+                );
+                locks.release_all(&mut reader, Dependency::NONE);
+            })
+        };
+        locks.release_all(&mut whole, Dependency::NONE);
+        wants_it.join().unwrap();
+        converts.join().unwrap();
     });
 }

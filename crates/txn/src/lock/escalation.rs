@@ -18,8 +18,8 @@ use super::mode::{Mode, TableMode};
 use super::name::{is_row_of, tag};
 use super::owner::Owner;
 use super::wait::Wait;
-use longshore_base::StoreId;
 use longshore_base::sync::atomic::Ordering;
+use longshore_base::{StoreId, crash_point};
 
 /// When a transaction trades its locks on rows for one on the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +131,7 @@ impl LockManager {
             Ok(true) => {
                 counters.escalations.add(1);
                 self.drop_rows(owner, at);
+                crash_point("lock.escalated");
             }
             _ => counters.escalations_refused.add(1),
         }

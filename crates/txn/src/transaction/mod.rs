@@ -173,7 +173,8 @@ impl Transaction {
         self.run(|work, core| work.contains(core, tree, key))
     }
 
-    /// Like [`Transaction::get`], with the lock that a change will need.
+    /// Like [`Transaction::get`], for a row that is to be changed: others may still read it, but nobody
+    /// else to change it.
     ///
     /// # Errors
     /// Those of [`Transaction::get`].
