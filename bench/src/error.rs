@@ -30,6 +30,14 @@ pub enum BenchError {
         /// What it said.
         source: StoreError,
     },
+    /// The data are not consistent after a run.
+    #[error("the run with {clients} clients left the data inconsistent: {violations}")]
+    Inconsistent {
+        /// How many clients had run.
+        clients: usize,
+        /// What does not hold, and where.
+        violations: String,
+    },
     /// The pool under measurement failed.
     #[error("the page pool failed: {0}")]
     Pool(#[from] PoolError),

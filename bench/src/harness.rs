@@ -44,6 +44,8 @@ pub(crate) struct Done {
     pub(crate) operations: u64,
     /// Attempts that had to be given up and repeated.
     pub(crate) aborts: u64,
+    /// Which kind of call it was, counted from 0, where there are several.
+    pub(crate) kind: usize,
 }
 
 impl Done {
@@ -51,47 +53,30 @@ impl Done {
     pub(crate) fn operations(operations: u64) -> Done {
         Done {
             operations,
-            aborts: 0,
+            ..Done::default()
         }
     }
 }
 
-/// What a run yielded.
+/// What calls of one kind yielded.
 #[derive(Debug)]
-pub(crate) struct Measured {
-    /// Operations that took effect, over all clients.
+pub(crate) struct Tally {
+    /// Operations that took effect.
     pub(crate) operations: u64,
     /// Attempts given up.
     pub(crate) aborts: u64,
-    /// From the end of the warm-up to the last client's end.
-    pub(crate) elapsed: Duration,
-    /// Processor time of the whole process meanwhile, where the system tells.
-    pub(crate) processor: Option<Duration>,
     /// Time of a call, in nanoseconds.
     pub(crate) latency: Histogram<u64>,
 }
 
-impl Measured {
-    fn nothing() -> Measured {
-        let latency = new_latencies();
-        Measured {
+impl Tally {
+    /// Nothing yet.
+    pub(crate) fn new() -> Tally {
+        Tally {
             operations: 0,
             aborts: 0,
-            elapsed: Duration::ZERO,
-            processor: None,
-            latency,
+            latency: new_latencies(),
         }
-    }
-
-    /// Operations per second, over all clients.
-    pub(crate) fn operations_per_second(&self) -> f64 {
-        self.operations as f64 / self.elapsed.as_secs_f64()
-    }
-
-    /// Processor time per operation, background threads included.
-    pub(crate) fn processor_ns_per_operation(&self) -> Option<f64> {
-        let time = self.processor.filter(|time| !time.is_zero())?;
-        Some(time.as_nanos() as f64 / self.operations.max(1) as f64)
     }
 
     /// A quantile of the latency in microseconds; `at` from 0 to 1.
@@ -99,19 +84,63 @@ impl Measured {
         self.latency.value_at_quantile(at) as f64 / 1000.0
     }
 
-    /// Adds the counts of another run; `elapsed` stays.
-    pub(crate) fn add(&mut self, part: Measured) {
+    /// Adds what another has counted.
+    pub(crate) fn add(&mut self, part: &Tally) {
         self.operations += part.operations;
         self.aborts += part.aborts;
         self.latency
-            .add(part.latency)
+            .add(&part.latency)
             .expect("histograms of one shape");
     }
+}
+
+/// What a run yielded.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// Over all clients and kinds.
+    pub(crate) total: Tally,
+    /// By kind; those behind the last that occurred are left out.
+    pub(crate) kinds: Vec<Tally>,
+    /// From the end of the warm-up to the last client's end.
+    pub(crate) elapsed: Duration,
+    /// Processor time of the whole process meanwhile, where the system tells.
+    pub(crate) processor: Option<Duration>,
 }
 
 /// No latencies yet; for up to [`LATENCY_MAX_NS`], to three digits.
 pub(crate) fn new_latencies() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("legal bounds")
+}
+
+impl Measured {
+    /// What calls of a single kind yielded in a time.
+    pub(crate) fn of(total: Tally, elapsed: Duration, processor: Option<Duration>) -> Measured {
+        Measured {
+            total,
+            kinds: Vec::new(),
+            elapsed,
+            processor,
+        }
+    }
+
+    /// Operations per second, over all clients.
+    pub(crate) fn operations_per_second(&self) -> f64 {
+        self.total.operations as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Processor time per operation, background threads included.
+    pub(crate) fn processor_ns_per_operation(&self) -> Option<f64> {
+        let time = self.processor.filter(|time| !time.is_zero())?;
+        Some(time.as_nanos() as f64 / self.total.operations.max(1) as f64)
+    }
+}
+
+/// The tally of a kind; those before it are made, too.
+fn of_kind(kinds: &mut Vec<Tally>, kind: usize) -> &mut Tally {
+    if kinds.len() <= kind {
+        kinds.resize_with(kind + 1, Tally::new);
+    }
+    &mut kinds[kind]
 }
 
 /// Longer calls are recorded as this long: a minute.
@@ -179,19 +208,27 @@ where
         let _ = all_done.recv_timeout(plan.duration);
         phase.advance(STOP);
 
-        let mut total = Measured::nothing();
-        let mut failure = None;
+        let (mut total, mut kinds, mut failure) = (Tally::new(), Vec::new(), None);
         for thread in threads {
             match thread.join().expect("clients do not panic") {
-                Ok(part) => total.add(part),
+                Ok(parts) => {
+                    for (kind, part) in parts.iter().enumerate() {
+                        of_kind(&mut kinds, kind).add(part);
+                        total.add(part);
+                    }
+                }
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        total.elapsed = start.elapsed();
-        total.processor = processor_time()
-            .zip(processor_before)
-            .map(|(now, then)| now - then);
-        failure.map_or(Ok(total), Err)
+        let measured = Measured {
+            total,
+            kinds,
+            elapsed: start.elapsed(),
+            processor: processor_time()
+                .zip(processor_before)
+                .map(|(now, then)| now - then),
+        };
+        failure.map_or(Ok(measured), Err)
     })
 }
 
@@ -200,31 +237,31 @@ fn work_until_stopped(
     sample: u64,
     mut work: impl FnMut() -> Outcome<Option<Done>>,
     _running: Sender<()>,
-) -> Outcome<Measured> {
-    let mut total = Measured::nothing();
+) -> Outcome<Vec<Tally>> {
+    let mut kinds = Vec::new();
     let mut calls = 0u64;
     loop {
         let began_in = phase.get();
         if began_in == STOP {
-            return Ok(total);
+            return Ok(kinds);
         }
         let timed = calls.is_multiple_of(sample).then(Instant::now);
         calls += 1;
         let done = match work() {
             Ok(Some(done)) => done,
-            Ok(None) => return Ok(total),
+            Ok(None) => return Ok(kinds),
             Err(error) => {
                 phase.advance(STOP);
                 return Err(error);
             }
         };
         if began_in == MEASURE {
-            total.operations += done.operations;
-            total.aborts += done.aborts;
-            if let Some(begun) = timed {
-                total
-                    .latency
-                    .saturating_record(begun.elapsed().as_nanos() as u64);
+            let time = timed.map(|begun| begun.elapsed());
+            let tally = of_kind(&mut kinds, done.kind);
+            tally.operations += done.operations;
+            tally.aborts += done.aborts;
+            if let Some(time) = time {
+                tally.latency.saturating_record(time.as_nanos() as u64);
             }
         }
     }
@@ -253,14 +290,34 @@ mod tests {
             Ok(Some(Done {
                 operations: 2,
                 aborts: 1,
+                kind: 0,
             }))
         };
         let measured = run(&PLAN, |_| work, || ()).unwrap();
-        assert_eq!(measured.operations, 2 * measured.aborts);
-        assert_eq!(measured.latency.len(), measured.aborts);
-        assert!(measured.latency_us(0.5) >= 100.0);
+        assert_eq!(measured.total.operations, 2 * measured.total.aborts);
+        assert_eq!(measured.total.latency.len(), measured.total.aborts);
+        assert!(measured.total.latency_us(0.5) >= 100.0);
         assert!(measured.operations_per_second() > 0.0);
         assert!(measured.elapsed >= PLAN.duration);
+    }
+
+    #[test]
+    fn kinds_are_told_apart() {
+        let client = |number: usize| {
+            move || {
+                nap();
+                Ok(Some(Done {
+                    kind: 2 * number,
+                    ..Done::operations(1)
+                }))
+            }
+        };
+        let measured = run(&PLAN, client, || ()).unwrap();
+        let operations: Vec<u64> = measured.kinds.iter().map(|kind| kind.operations).collect();
+        assert_eq!(operations.len(), 5);
+        assert_eq!((operations[1], operations[3]), (0, 0));
+        assert!(operations[0] > 0 && operations[2] > 0 && operations[4] > 0);
+        assert_eq!(operations.iter().sum::<u64>(), measured.total.operations);
     }
 
     #[test]
@@ -283,7 +340,7 @@ mod tests {
         .unwrap();
         assert!(at_start.load(SeqCst) > 0);
         let after = calls.load(SeqCst) - at_start.load(SeqCst);
-        assert!((1..=after).contains(&measured.operations));
+        assert!((1..=after).contains(&measured.total.operations));
     }
 
     #[test]
@@ -301,7 +358,7 @@ mod tests {
             }
         };
         let measured = run(&plan, client, || ()).unwrap();
-        assert_eq!(measured.operations, 1 + 2);
+        assert_eq!(measured.total.operations, 1 + 2);
         assert!(measured.elapsed < Duration::from_secs(60));
     }
 

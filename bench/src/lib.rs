@@ -1,7 +1,7 @@
 //! Workloads that measure Longshore, and its peers by the same code.
 //!
-//! [`run`] is what `longshore bench` calls. Four benchmarks know Longshore from inside (`pool`,
-//! `memory`, `restart`, `history`); the others speak to any [`Engine`], so the package `bench-peers` runs them
+//! [`run`] is what `longshore bench` calls. Five benchmarks know Longshore from inside (`pool`,
+//! `memory`, `restart`, `history`, `tpcc`); the others speak to any [`Engine`], so the package `bench-peers` runs them
 //! over other engines too, in turn with Longshore.
 //!
 //! # Protocol
@@ -27,6 +27,7 @@ mod rounds;
 mod settings;
 mod store;
 mod summary;
+mod tpcc;
 mod workloads;
 
 pub use error::BenchError;
@@ -34,7 +35,7 @@ pub use history::{HistoryPlan, Recorded, record_history};
 pub use ours::LongshoreEngine;
 pub use report::{Line, Report};
 pub use rounds::run_engines;
-pub use settings::{Isolation, Level, Name, Settings, Workload};
+pub use settings::{Isolation, Level, Name, Only, Settings, Workload};
 pub use store::{Counts, Engine, Outcome, Store, StoreError, VALUE_BYTES, key, value};
 
 use progress::Progress;
@@ -59,6 +60,7 @@ pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), BenchError> 
         Name::Memory => memory::run(settings, &mut report, &progress),
         Name::Restart => restart::run(settings, &mut report, &progress),
         Name::History => history::run(settings, &mut report, &progress),
+        Name::Tpcc => tpcc::run(settings, &mut report, &progress),
     }
 }
 

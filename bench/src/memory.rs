@@ -94,7 +94,7 @@ impl Bench<'_> {
             return Ok(line);
         }
         let written = Written::between(&before, &Moment::now(self.store));
-        Ok(written.told_in(line, measured.operations * ROW_BYTES))
+        Ok(written.told_in(line, measured.total.operations * ROW_BYTES))
     }
 
     fn step(&self, step: Step) -> Outcome<Measured> {

@@ -59,6 +59,19 @@ pub(crate) fn options(settings: &Settings) -> Options {
         .durability(settings.durability.durability())
 }
 
+/// Opens the database in `folder`, or makes it; and the disk below, which is to be cut off before the
+/// database is dropped, so that nothing is written out that is thrown away.
+pub(crate) fn open(folder: &Path, options: Options) -> Outcome<(Database, Arc<CrashDisk>)> {
+    let files = FileOptions {
+        io: IoMode::Buffered,
+        create: true,
+    };
+    let disk = CrashDisk::open(folder, files)?;
+    let env = Arc::new(SystemEnvironment::new());
+    let db = Database::open_with_disk(disk.clone(), env, options)?;
+    Ok((db, disk))
+}
+
 /// A database with its tables. Dropped as by a crash, which spares writing out what is thrown away.
 pub(crate) struct Longshore {
     db: Database,
@@ -70,13 +83,7 @@ pub(crate) struct Longshore {
 impl Longshore {
     /// Opens the database in `folder`, or makes it, with a private table for each of `clients`.
     pub(crate) fn open(folder: &Path, options: Options, clients: usize) -> Outcome<Longshore> {
-        let files = FileOptions {
-            io: IoMode::Buffered,
-            create: true,
-        };
-        let disk = CrashDisk::open(folder, files)?;
-        let env = Arc::new(SystemEnvironment::new());
-        let db = Database::open_with_disk(disk.clone(), env, options)?;
+        let (db, disk) = open(folder, options)?;
         let shared = db.table_or_create("shared")?;
         let private: longshore::Result<Vec<Table>> = (0..clients)
             .map(|client| db.table_or_create(&format!("private-{client}")))

@@ -14,7 +14,7 @@
 //! round of maintenance over clean pages, which frees frames and writes nothing.
 
 use crate::error::BenchError;
-use crate::harness::{Done, Measured, Plan, new_latencies, run as run_clients};
+use crate::harness::{Done, Measured, Plan, Tally, run as run_clients};
 use crate::progress::Progress;
 use crate::report::{Line, Report, rounded};
 use crate::settings::{Level, Settings};
@@ -175,7 +175,7 @@ fn hits(
             .zip(touch_processor)
             .map(|(own, touch)| own - touch);
         let mut line = line(way.name(), threads, settings.durability, &run);
-        let per_million = waits as f64 * 1e6 / run.operations.max(1) as f64;
+        let per_million = waits as f64 * 1e6 / run.total.operations.max(1) as f64;
         line.blocked_per_million_fixes = Some(rounded(per_million));
         lines.push(
             line.with("ring", ring)
@@ -263,7 +263,7 @@ fn misses(bytes: usize, pages: u64, threads: usize, settings: &Settings) -> Outc
     let evictions = (after.evictions - before.evictions).max(1) as f64;
     let mut line = Line::of(NAME, "pool-miss", threads, settings.durability, &measured);
     line.blocked_per_million_fixes = Some(rounded(
-        waits as f64 * 1e6 / measured.operations.max(1) as f64,
+        waits as f64 * 1e6 / measured.total.operations.max(1) as f64,
     ));
     let ns = nanoseconds(&[measured], threads);
     let steps = (after.sweep_steps - before.sweep_steps) as f64 / evictions;
@@ -301,17 +301,12 @@ fn sweeps(bytes: usize, pages: u64, settings: &Settings) -> Outcome<Line> {
             swept += took;
         }
     }
-    let mut latency = new_latencies();
+    let mut total = Tally::new();
+    total.operations = freed;
     per_frame
         .iter()
-        .for_each(|&ns| latency.saturating_record(ns as u64));
-    let measured = Measured {
-        operations: freed,
-        aborts: 0,
-        elapsed: swept,
-        processor: None,
-        latency,
-    };
+        .for_each(|&ns| total.latency.saturating_record(ns as u64));
+    let measured = Measured::of(total, swept, None);
     Ok(
         Line::of(NAME, "pool-sweep", 1, settings.durability, &measured)
             .with("ns_per_op", rounded(middle(per_frame)))
@@ -338,16 +333,13 @@ fn line(workload: &'static str, threads: usize, durability: Level, run: &Measure
 
 fn merged(runs: Vec<Measured>) -> Measured {
     let mut runs = runs.into_iter();
-    let mut total = runs.next().expect("at least one turn");
+    let mut all = runs.next().expect("at least one turn");
     runs.for_each(|run| {
-        total.elapsed += run.elapsed;
-        total.processor = total
-            .processor
-            .zip(run.processor)
-            .map(|(all, one)| all + one);
-        total.add(run);
+        all.elapsed += run.elapsed;
+        all.processor = all.processor.zip(run.processor).map(|(all, one)| all + one);
+        all.total.add(&run.total);
     });
-    total
+    all
 }
 
 /// Time of an operation on one core, in the median run, if the threads had the cores to themselves.

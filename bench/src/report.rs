@@ -50,9 +50,9 @@ impl Line {
             threads,
             durability: durability.as_str(),
             ops_per_second: rounded(run.operations_per_second()),
-            p50_us: run.latency_us(0.5),
-            p99_us: run.latency_us(0.99),
-            aborts: run.aborts,
+            p50_us: run.total.latency_us(0.5),
+            p99_us: run.total.latency_us(0.99),
+            aborts: run.total.aborts,
             blocked_per_million_fixes: None,
             log_bytes_per_op: None,
             more: Map::new(),
@@ -77,7 +77,7 @@ impl Line {
 
     /// Adds what the engine counted during the run.
     pub(crate) fn with_counts(mut self, before: &Counts, after: &Counts, run: &Measured) -> Line {
-        let per_operation = |count: u64| count as f64 / run.operations.max(1) as f64;
+        let per_operation = |count: u64| count as f64 / run.total.operations.max(1) as f64;
         let fixes = after.fixes - before.fixes;
         let blocked: u64 = differences(&before.blocked, &after.blocked)
             .map(|(_, n)| n)
@@ -171,16 +171,28 @@ impl<W: Write> Report<W> {
             optional(line.blocked_per_million_fixes),
             optional(line.log_bytes_per_op)
         )?;
-        if line.more.is_empty() {
-            return Ok(());
+        let (parts, figures): (Vec<_>, Vec<_>) =
+            line.more.iter().partition(|(_, value)| value.is_object());
+        if !figures.is_empty() {
+            writeln!(self.out, "{:<10} {}", "", listed(figures))?;
         }
-        let more: Vec<String> = line
-            .more
-            .iter()
-            .map(|(name, value)| format!("{name} {}", shown(value)))
-            .collect();
-        writeln!(self.out, "{:<10} {}", "", more.join(", "))
+        // A row for each part that has figures of its own.
+        for (_, parts) in parts {
+            for (name, figures) in parts.as_object().into_iter().flatten() {
+                let figures = figures.as_object().into_iter().flatten();
+                writeln!(self.out, "{:<10} {name:<22} {}", "", listed(figures))?;
+            }
+        }
+        Ok(())
     }
+}
+
+fn listed<'a>(figures: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
+    let figures = figures.into_iter();
+    let shown: Vec<String> = figures
+        .map(|(name, value)| format!("{name} {}", shown(value)))
+        .collect();
+    shown.join(", ")
 }
 
 fn shown(value: &Value) -> String {
@@ -203,19 +215,14 @@ pub(crate) fn mib(bytes: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::Histogram;
+    use crate::harness::Tally;
     use std::time::Duration;
 
     fn measured() -> Measured {
-        let mut latency = Histogram::new(3).unwrap();
-        (1..=100).for_each(|us| latency.record(us * 1000).unwrap());
-        Measured {
-            operations: 500,
-            aborts: 3,
-            elapsed: Duration::from_secs(2),
-            processor: Some(Duration::from_secs(1)),
-            latency,
-        }
+        let mut total = Tally::new();
+        (1..=100).for_each(|us| total.latency.record(us * 1000).unwrap());
+        (total.operations, total.aborts) = (500, 3);
+        Measured::of(total, Duration::from_secs(2), Some(Duration::from_secs(1)))
     }
 
     fn line() -> Line {
@@ -257,6 +264,21 @@ mod tests {
         assert!(rows[0].starts_with("engine"));
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
         assert!(more[0].contains("cpu_ns_per_op"), "{text}");
+    }
+
+    #[test]
+    fn parts_have_rows_of_their_own() {
+        let parts = serde_json::json!({"payment": {"p50_us": 7}, "delivery": {"p50_us": 9}});
+        let text = written(false, &[line().with("transactions", parts)]);
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .skip(3)
+            .map(|row| row.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            rows,
+            [["payment", "p50_us", "7"], ["delivery", "p50_us", "9"]]
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! was checkpointed before.
 
 use crate::error::BenchError;
-use crate::harness::{Done, Measured, Plan, new_latencies, run as run_clients};
+use crate::harness::{Done, Measured, Plan, Tally, run as run_clients};
 use crate::ours::{Longshore, NAME, options};
 use crate::progress::Progress;
 use crate::report::{Line, Report, mib, rounded};
@@ -105,8 +105,9 @@ impl Bench<'_> {
         let stats = store.stats();
         Ok(Crashed {
             redo_bytes: stats.recovery_bytes,
-            rows_changed: written.operations,
-            log_bytes_per_row: (stats.log.bytes - before) as f64 / written.operations.max(1) as f64,
+            rows_changed: written.total.operations,
+            log_bytes_per_row: (stats.log.bytes - before) as f64
+                / written.total.operations.max(1) as f64,
         })
         // Dropping the store is the crash.
     }
@@ -175,13 +176,8 @@ impl Bench<'_> {
 
 /// A run of one call that did so many operations.
 fn one_call(operations: u64, elapsed: Duration) -> Measured {
-    let mut latency = new_latencies();
-    latency.saturating_record(elapsed.as_nanos() as u64);
-    Measured {
-        operations,
-        aborts: 0,
-        elapsed,
-        processor: None,
-        latency,
-    }
+    let mut total = Tally::new();
+    total.operations = operations;
+    total.latency.saturating_record(elapsed.as_nanos() as u64);
+    Measured::of(total, elapsed, None)
 }

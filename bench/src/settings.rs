@@ -26,6 +26,8 @@ pub enum Name {
     Restart,
     /// What transactions saw, written down for a checker of isolation
     History,
+    /// An order-entry system: TPC-C embedded, without think times
+    Tpcc,
 }
 
 impl Name {
@@ -40,6 +42,7 @@ impl Name {
             Name::Memory => "memory",
             Name::Restart => "restart",
             Name::History => "history",
+            Name::Tpcc => "tpcc",
         }
     }
 }
@@ -73,7 +76,7 @@ pub struct Settings {
     /// What the transactions of a history do
     #[arg(long, value_enum, default_value_t = Workload::Append)]
     pub workload: Workload,
-    /// The isolation of the transactions of a history
+    /// The isolation of the transactions of history and tpcc
     #[arg(long, value_enum, default_value_t = Isolation::Serializable)]
     pub isolation: Isolation,
     /// Where a history is written, as JSON lines
@@ -82,6 +85,18 @@ pub struct Settings {
     /// Where a history is written besides, in the form that Elle reads
     #[arg(long, value_name = "FILE")]
     pub edn: Option<PathBuf>,
+    /// Warehouses of tpcc
+    #[arg(long, value_name = "W", default_value_t = 4)]
+    pub warehouses: u16,
+    /// Only this kind of transaction of tpcc
+    #[arg(long, value_enum)]
+    pub only: Option<Only>,
+    /// A hundredth of the rows in each warehouse of tpcc, which is not the specification's size
+    #[arg(long)]
+    pub small: bool,
+    /// What the rows and clients of tpcc draw their random numbers from
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub seed: u64,
     /// Folder for the databases, which are removed afterwards [default: the system's for temporary files]
     #[arg(long)]
     pub dir: Option<PathBuf>,
@@ -106,6 +121,10 @@ impl Settings {
             isolation: Isolation::Serializable,
             out: None,
             edn: None,
+            warehouses: 4,
+            only: None,
+            small: false,
+            seed: 0,
             dir: None,
             json: false,
         }
@@ -156,6 +175,11 @@ impl Settings {
             (1..=1 << 24).contains(&self.data_mib()),
             ("--data-mib", &self.data_mib().to_string()),
             "from 1 to 16777216",
+        )?;
+        check(
+            self.warehouses > 0,
+            ("--warehouses", "0"),
+            "from 1 to 65535",
         )?;
         settings.check_history()?;
         Ok(settings)
@@ -267,6 +291,15 @@ impl Workload {
             Workload::Predicate => "predicate",
         }
     }
+}
+
+/// The transactions of tpcc that can be run by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Only {
+    /// A customer pays
+    Payment,
+    /// A customer orders some items
+    NewOrder,
 }
 
 /// How transactions are kept apart.
@@ -397,7 +430,8 @@ mod tests {
     #[test]
     fn each_refusal_names_option_and_range() {
         type Change = fn(&mut Settings);
-        let cases: [(&str, Change); 5] = [
+        let cases: [(&str, Change); 6] = [
+            ("--warehouses", |settings| settings.warehouses = 0),
             ("--threads", |settings| settings.threads = vec![1, 1000]),
             ("--seconds", |settings| settings.seconds = f64::NAN),
             ("--rounds", |settings| settings.rounds = 0),

@@ -47,6 +47,7 @@ fn median(rounds: &[&Line]) -> Line {
     let line = line.with("median_of", rounds.len());
     [
         "cpu_ns_per_op",
+        "tpmc",
         "syncs_per_second",
         "commits_per_sync",
         "syncs_undisturbed_per_second",

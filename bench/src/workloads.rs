@@ -123,8 +123,8 @@ pub(crate) fn update(
         move || {
             let aborts = store.update(random.random_range(0..rows), random.random())?;
             Ok(Some(Done {
-                operations: 1,
                 aborts,
+                ..Done::operations(1)
             }))
         }
     };
@@ -265,7 +265,7 @@ mod tests {
             (line.engine, line.workload, line.threads),
             ("notes", "insert", 2)
         );
-        assert!(measured.operations.is_multiple_of(ROWS_PER_COMMIT));
+        assert!(measured.total.operations.is_multiple_of(ROWS_PER_COMMIT));
         for client in 0..2 {
             let inserted = store.inserted.lock().unwrap();
             let rows: Vec<u64> = inserted
@@ -285,7 +285,7 @@ mod tests {
         for (clients, rows) in [(1, 10), (3, 10_007), (8, 5)] {
             let store = Notes::default();
             let measured = load(&store, clients, rows, || ()).unwrap();
-            assert_eq!(measured.operations, rows);
+            assert_eq!(measured.total.operations, rows);
             assert_eq!(store.loaded.lock().unwrap().len() as u64, rows);
         }
     }
@@ -294,7 +294,7 @@ mod tests {
     fn attempts_given_up_are_told() {
         let (_, measured) =
             measure("notes", &Notes::default(), &settings(Name::Update), 1).unwrap();
-        assert!(measured.aborts > 0 && measured.aborts <= measured.operations);
+        assert!(measured.total.aborts > 0 && measured.total.aborts <= measured.total.operations);
     }
 
     #[test]

@@ -107,8 +107,8 @@ fn record(
         move || {
             let ended = workloads::transaction(plan.workload, &mut client)?;
             Ok(Some(Done {
-                operations: u64::from(ended == Ended::Ok),
                 aborts: u64::from(ended != Ended::Ok),
+                ..Done::operations(u64::from(ended == Ended::Ok))
             }))
         }
     };

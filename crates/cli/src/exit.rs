@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub const CODES: &str = "\
 Exit codes:
   0  done
-  1  not found: no such row, no such table; or `verify` found damage
+  1  not found: no such row, no such table; or `verify` found damage, `bench` inconsistent data
   2  the command line is wrong
   3  the input data is wrong (the line is named)
   4  the store failed: disk full, permission denied, damage, not a database, ...
@@ -19,7 +19,7 @@ Exit codes:
 /// What went wrong, as the exit code tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// No such row or table, or damage found by `verify`.
+    /// No such row or table, damage found by `verify`, data that `bench` found inconsistent.
     NotFound = 1,
     /// The command line contradicts itself or the table.
     Usage = 2,

@@ -7,11 +7,12 @@ use crate::exit::{Code, Failure, Outcome};
 /// Runs one benchmark; each line is printed when it is known.
 ///
 /// # Errors
-/// Settings out of range; what stopped the benchmark.
+/// Settings out of range; data that a run left inconsistent; what stopped the benchmark.
 pub fn run(settings: &Settings) -> Outcome {
     let mut out = std::io::stdout().lock();
     longshore_bench::run(settings, &mut out).map_err(|error| match error {
         BenchError::Settings { .. } => Failure::usage(error.to_string()),
+        BenchError::Inconsistent { .. } => Failure::new(Code::NotFound, error.to_string()),
         error => Failure::new(Code::Store, error.to_string()),
     })
 }

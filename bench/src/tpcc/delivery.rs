@@ -1,0 +1,87 @@
+//! Delivery: the oldest new order of each district is delivered (clause 2.7), all in one transaction.
+//!
+//! It is run at once, not queued; a district without new orders is skipped.
+
+use super::client::Ended;
+use super::key::{self, DistrictId};
+use super::scale::{DISTRICTS, Scale};
+use super::schema::{Customer, Order, OrderLine};
+use super::tables::Tables;
+use longshore::{Result, Transaction};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+/// What a terminal sends.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    warehouse: u16,
+    carrier: u8,
+}
+
+impl Delivery {
+    pub(super) fn draw(random: &mut SmallRng, scale: Scale) -> Delivery {
+        Delivery {
+            warehouse: random.random_range(1..=scale.warehouses),
+            carrier: random.random_range(1..=10),
+        }
+    }
+
+    pub(super) fn run(&self, tx: &Transaction, tables: &Tables, date: u64) -> Result<Ended> {
+        for district in 1..=DISTRICTS {
+            let at = DistrictId {
+                warehouse: self.warehouse,
+                district,
+            };
+            if let Some(order) = take_oldest(tx, tables, at)? {
+                self.deliver(tx, tables, at, order, date)?;
+            }
+        }
+        Ok(Ended::Committed)
+    }
+
+    fn deliver(
+        &self,
+        tx: &Transaction,
+        tables: &Tables,
+        at: DistrictId,
+        order: u32,
+        date: u64,
+    ) -> Result<()> {
+        let key = key::order(at, order);
+        let mut row = tables.order.get_for_update(tx, &key)?;
+        row.set(Order::CARRIER, self.carrier);
+        tables.order.put(tx, &key, &row)?;
+
+        let mut amount = 0;
+        for line in 1..=row.get(Order::LINES) {
+            let key = key::order_line(at, order, line);
+            let mut line = tables.order_line.get_for_update(tx, &key)?;
+            amount += line.get(OrderLine::AMOUNT);
+            line.set(OrderLine::DELIVERED, date);
+            tables.order_line.put(tx, &key, &line)?;
+        }
+
+        let key = key::customer(at, row.get(Order::CUSTOMER));
+        let mut customer = tables.customer.get_for_update(tx, &key)?;
+        let balance = customer.get(Customer::BALANCE);
+        customer.set(Customer::BALANCE, balance + amount);
+        let deliveries = customer.get(Customer::DELIVERIES);
+        customer.set(Customer::DELIVERIES, deliveries.wrapping_add(1));
+        tables.customer.put(tx, &key, &customer)
+    }
+}
+
+/// Takes the oldest new order of a district.
+fn take_oldest(tx: &Transaction, tables: &Tables, at: DistrictId) -> Result<Option<u32>> {
+    loop {
+        let range = key::order(at, 0)..key::order(at, u32::MAX);
+        let mut orders = tables.new_order.scan(tx, range)?;
+        let Some(order) = orders.next()?.map(|(key, _)| key::number(key)) else {
+            return Ok(None);
+        };
+        // False when another delivery was quicker, which a transaction that locks what it reads never sees.
+        if tables.new_order.delete(tx, &key::order(at, order))? {
+            return Ok(Some(order));
+        }
+    }
+}
