@@ -9,7 +9,9 @@ use longshore_base::{StoreId, SystemEnvironment};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_log::{Level, Log, LogOptions};
 use longshore_pool::{DoubleWrite, Pool, PoolOptions};
-use longshore_txn::{LockManager, LockOptions, TransactionManager, TxnOptions, VersionOptions};
+use longshore_txn::{
+    Begin, LockManager, LockOptions, TransactionManager, TxnOptions, VersionOptions,
+};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
@@ -57,6 +59,12 @@ fn main() {
     });
     measure("get ten a transaction, random", &|t| {
         get_locked(&world, tree(t), rows)
+    });
+    measure("get in one snapshot, random", &|t| {
+        get_snapshot(&world, tree(t), rows, rows)
+    });
+    measure("get one a snapshot, random", &|t| {
+        get_snapshot(&world, tree(t), rows, 1)
     });
     measure("update one a transaction, random", &|t| {
         update(&world, tree(t), rows)
@@ -150,6 +158,24 @@ fn get_locked(world: &World, tree: Tree, rows: u64) {
     for first in (0..rows).step_by(10) {
         let mut txn = world.manager.begin().expect("a slot");
         for row in first..rows.min(first + 10) {
+            let key = scatter(row, rows).to_be_bytes();
+            assert!(txn.get_into(tree, &key, &mut value).expect("a read"));
+            black_box(&value);
+        }
+        let _ = txn.commit(Level::None).expect("a commit");
+    }
+}
+
+/// Reads `each` rows in each snapshot.
+fn get_snapshot(world: &World, tree: Tree, rows: u64, each: u64) {
+    let mut value = Vec::new();
+    for first in (0..rows).step_by(each as usize) {
+        let begin = Begin {
+            is_read_only: true,
+            ..Begin::default()
+        };
+        let mut txn = world.manager.begin_with(begin).expect("a slot");
+        for row in first..first + each {
             let key = scatter(row, rows).to_be_bytes();
             assert!(txn.get_into(tree, &key, &mut value).expect("a read"));
             black_box(&value);

@@ -70,7 +70,9 @@ impl Arena {
         header[16..].copy_from_slice(&(value.len() as u32).to_ne_bytes());
         self.bytes.extend_from_slice(&header);
         self.bytes.extend_from_slice(row.key);
-        self.bytes.extend_from_slice(value);
+        if !value.is_empty() {
+            self.bytes.extend_from_slice(value);
+        }
         self.recent[recent] = at as u32 + 1;
     }
 
@@ -79,9 +81,15 @@ impl Arena {
         HEADER + key + value
     }
 
+    /// Whether the entry at `at` is of this row. The hash nearly always tells.
+    #[inline]
     fn is_of(&self, at: usize, row: RowRef<'_>) -> bool {
+        self.bytes[at..at + 8] == row.hash.to_ne_bytes() && self.has_key(at, row)
+    }
+
+    fn has_key(&self, at: usize, row: RowRef<'_>) -> bool {
         let (entry, _) = self.entry(at);
-        entry.hash == row.hash && entry.store == row.store && entry.key == row.key
+        entry.store == row.store && entry.key == row.key
     }
 
     /// The entry at `at`, and where the next one begins.

@@ -62,6 +62,7 @@ impl World {
             bytes_max: 1 << 20,
             owners_max: 2,
             search_interval: Duration::from_secs(1),
+            ..LockOptions::default()
         };
         let locks = LockManager::new(options, Arc::new(NoLog), Arc::clone(&env));
         let versions = Versions::new(2, VersionOptions::default(), env);
@@ -218,6 +219,22 @@ fn a_sweep_drops_nothing_that_a_snapshot_needs() {
         world.close(young);
         world.close(old);
         assert_eq!(world.versions.stats().kept, 0);
+    });
+}
+
+/// A snapshot that opens, and a commit that keeps for it, between the two steps of a sweep.
+#[test]
+fn a_sweep_leaves_what_is_kept_for_those_who_open_meanwhile() {
+    explore(2, || {
+        let world = World::new();
+        let theirs = Arc::clone(&world);
+        let sweeper = thread::spawn(move || theirs.versions.sweep(|| theirs.tail()));
+        let snapshot = world.open();
+        let commit = world.write(NEW, 5, End::Commit);
+        assert!(commit >= snapshot.at);
+        sweeper.join().unwrap();
+        assert_eq!(world.read(&snapshot), OLD);
+        world.close(snapshot);
     });
 }
 
