@@ -253,6 +253,12 @@ impl Shared {
         self.engine().note(state.txn()?.rollback_to(savepoint))
     }
 
+    pub(crate) fn release_savepoint(&self, savepoint: &Savepoint) -> Result<()> {
+        let mut state = self.active()?;
+        self.engine()
+            .note(state.txn()?.release_savepoint(savepoint))
+    }
+
     /// Ends the transaction; its changes are visible when this returns.
     pub(crate) fn commit(&self, durability: Durability) -> Result<Commit> {
         let mut state = self.active()?;

@@ -146,6 +146,34 @@ impl Transaction {
         self.shared.read(table, |txn, tree| txn.contains(tree, key))
     }
 
+    /// The values of several keys, in the order in which they are given; `None` where there is no row.
+    ///
+    /// One statement: also at level read committed, all of them are of one state.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    ///
+    /// ```
+    /// # use longshore::Database;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let table = db.create_table("stock")?;
+    /// # db.update(|tx| tx.put(&table, "apples", "3"))?;
+    /// let tx = db.begin()?;
+    /// let found = tx.get_many(&table, &["pears", "apples"])?;
+    /// assert_eq!(found, [None, Some(b"3".to_vec())]);
+    /// # Ok(()) }
+    /// ```
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        table: &Table,
+        keys: &[K],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        self.shared
+            .read(table, |txn, tree| txn.get_many(tree, &keys))
+    }
+
     /// Like [`Transaction::get`], for a row that is to be changed: others may still read it, but nobody
     /// else for that purpose, so two who read and then change the same row wait instead of ending in a
     /// deadlock.
@@ -197,6 +225,65 @@ impl Transaction {
         self.shared
             .change_row(table, key.as_ref(), change)
             .map(drop)
+    }
+
+    /// Gives an existing row another value; false when there is none.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::put`].
+    ///
+    /// ```
+    /// # use longshore::Database;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let table = db.create_table("stock")?;
+    /// # db.update(|tx| tx.put(&table, "apples", "3"))?;
+    /// let tx = db.begin()?;
+    /// assert!(tx.update(&table, "apples", "4")?);
+    /// assert!(!tx.update(&table, "pears", "4")?);
+    /// # tx.commit()
+    /// # }
+    /// ```
+    pub fn update(
+        &self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        let change = RowChange::Update(value.as_ref());
+        self.shared.change_row(table, key.as_ref(), change)
+    }
+
+    /// Makes the value of `key` `new` if it is `expected`; false, with nothing changed, if it is not. In both
+    /// places `None` means that there is no row.
+    ///
+    /// The comparison is with the newest value, at every isolation level, and true or false, nobody
+    /// changes the row before this transaction ends.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::put`].
+    ///
+    /// ```
+    /// # use longshore::Database;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let table = db.create_table("leader")?;
+    /// let tx = db.begin()?;
+    /// assert!(tx.compare_and_set(&table, "now", None, Some(b"ada"))?);
+    /// assert!(!tx.compare_and_set(&table, "now", None, Some(b"grace"))?);
+    /// assert!(tx.compare_and_set(&table, "now", Some(b"ada"), None)?);
+    /// # tx.commit()
+    /// # }
+    /// ```
+    pub fn compare_and_set(
+        &self,
+        table: &Table,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        let change = RowChange::CompareAndSet { expected, new };
+        self.shared.change_row(table, key.as_ref(), change)
     }
 
     /// Takes a row out; false when there was none.
@@ -333,7 +420,8 @@ impl Transaction {
         Ok(Savepoint { txn, inner })
     }
 
-    /// Undoes what was done since the savepoint was taken. Locks are kept; later savepoints are gone.
+    /// Undoes what was done since the savepoint was taken. Locks are kept; the savepoint stays good, later
+    /// ones are gone.
     ///
     /// # Errors
     /// [`Error::SavepointGone`] when it is not one of this transaction's.
@@ -342,6 +430,17 @@ impl Transaction {
             return Err(Error::SavepointGone);
         }
         self.shared.rollback_to(&savepoint.inner)
+    }
+
+    /// Forgets a savepoint and those taken after it. What was done since stays.
+    ///
+    /// # Errors
+    /// [`Error::SavepointGone`] when it is not one of this transaction's.
+    pub fn release_savepoint(&self, savepoint: &Savepoint) -> Result<()> {
+        if savepoint.txn != self.shared.id {
+            return Err(Error::SavepointGone);
+        }
+        self.shared.release_savepoint(&savepoint.inner)
     }
 
     /// Makes all changes last, with the durability chosen for the database or for this transaction.

@@ -19,6 +19,13 @@ pub(crate) enum RowChange<'a> {
     Insert(&'a [u8]),
     /// It has this value from now on.
     Put(&'a [u8]),
+    /// It has this value from now on, if it is there.
+    Update(&'a [u8]),
+    /// It becomes `new` if it is `expected`, where `None` is no row.
+    CompareAndSet {
+        expected: Option<&'a [u8]>,
+        new: Option<&'a [u8]>,
+    },
     /// It goes, if it is there.
     Delete,
 }
@@ -53,6 +60,10 @@ impl RowChange<'_> {
         match self {
             RowChange::Insert(value) => txn.insert(tree, key, value).map(|()| true),
             RowChange::Put(value) => txn.put(tree, key, value).map(|()| true),
+            RowChange::Update(value) => txn.update(tree, key, value),
+            RowChange::CompareAndSet { expected, new } => {
+                txn.compare_and_set(tree, key, expected, new)
+            }
             RowChange::Delete => txn.delete(tree, key),
         }
     }
@@ -70,8 +81,14 @@ pub(crate) fn change_row(
     let old = txn.get_for_update(tree, key)?;
     let new = match (change, &old) {
         (RowChange::Insert(_), Some(_)) => return Err(TxnError::KeyExists.into()),
-        (RowChange::Delete, None) => return Ok(false),
-        (RowChange::Insert(value) | RowChange::Put(value), _) => Some(value),
+        (RowChange::Delete | RowChange::Update(_), None) => return Ok(false),
+        (RowChange::CompareAndSet { expected, .. }, old) if expected != old.as_deref() => {
+            return Ok(false);
+        }
+        (RowChange::Insert(value) | RowChange::Put(value) | RowChange::Update(value), _) => {
+            Some(value)
+        }
+        (RowChange::CompareAndSet { new, .. }, _) => new,
         (RowChange::Delete, Some(_)) => None,
     };
     // The program's own functions run before anything is changed: they may panic.

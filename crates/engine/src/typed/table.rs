@@ -148,6 +148,43 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         on.run(|tx| tx.put(&self.table, &key, &value))
     }
 
+    /// Gives an existing row another value; false when there is none.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::update`].
+    pub fn update(&self, on: &impl Context, key: impl AsKey<K>, value: &V) -> Result<bool> {
+        let (key, value) = (key_bytes(&key), value.to_bytes());
+        on.run(|tx| tx.update(&self.table, &key, &value))
+    }
+
+    /// Makes the value of `key` `new` if it is `expected`; false, with nothing changed, if it is not. In both
+    /// places `None` means that there is no row. What is compared are the encodings.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::compare_and_set`].
+    ///
+    /// ```
+    /// # use longshore::{Database, TypedTable};
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// let visits: TypedTable<String, u64> = TypedTable::create(&db, "visits")?;
+    /// assert!(visits.compare_and_set(&db, "Ada", None, Some(&1))?);
+    /// assert!(!visits.compare_and_set(&db, "Ada", Some(&7), Some(&8))?);
+    /// assert_eq!(visits.get_many(&db, ["Grace", "Ada"])?, [None, Some(1)]);
+    /// # Ok(()) }
+    /// ```
+    pub fn compare_and_set(
+        &self,
+        on: &impl Context,
+        key: impl AsKey<K>,
+        expected: Option<&V>,
+        new: Option<&V>,
+    ) -> Result<bool> {
+        let key = key_bytes(&key);
+        let [expected, new] = [expected, new].map(|value| value.map(Value::to_bytes));
+        on.run(|tx| tx.compare_and_set(&self.table, &key, expected.as_deref(), new.as_deref()))
+    }
+
     /// Changes the value of `key` where it is; false when there is no such row.
     ///
     /// # Errors
@@ -203,6 +240,23 @@ impl<K: Key, V: Value> TypedTable<K, V> {
 
 /// # Many rows
 impl<K: Key, V: Value> TypedTable<K, V> {
+    /// The values of several keys, in the order in which they are given; `None` where there is no row.
+    ///
+    /// # Errors
+    /// [`Error::Decode`]; those of [`Transaction::get_many`].
+    pub fn get_many<Q: AsKey<K>>(
+        &self,
+        on: &impl Context,
+        keys: impl IntoIterator<Item = Q>,
+    ) -> Result<Vec<Option<V>>> {
+        let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key_bytes(&key)).collect();
+        let values = on.run(|tx| tx.get_many(&self.table, &keys))?;
+        values
+            .into_iter()
+            .map(|value| self.decoded(value))
+            .collect()
+    }
+
     /// The rows of a range, in the order of their keys.
     ///
     /// # Errors

@@ -18,5 +18,6 @@ mod read_only;
 mod redo;
 mod reopen;
 mod snapshots;
+mod statements;
 mod support;
 mod typed;

@@ -45,6 +45,7 @@ mod delete_range;
 mod garbage;
 mod manager;
 mod purge;
+mod savepoint;
 mod scan;
 mod slots;
 mod snapshot;
@@ -56,6 +57,7 @@ mod work;
 pub use batch::{Batch, Direction};
 pub use commit::{Commit, CommitHandle};
 pub use manager::{Begin, Isolation, TransactionManager, TxnOptions, TxnStats};
+pub use savepoint::Savepoint;
 pub use snapshot::Statement;
 pub use value::ValueReader;
 
@@ -76,9 +78,7 @@ pub struct Transaction {
     door: Arc<Door>,
     work: Work,
     state: State,
-    /// Positions that can be gone back to, oldest first.
-    savepoints: Vec<(u64, Lsn)>,
-    next_savepoint: u64,
+    savepoints: savepoint::Savepoints,
 }
 
 /// What may be done with a transaction.
@@ -90,21 +90,13 @@ enum State {
     Gone,
 }
 
-/// A position in a transaction to which it can be taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Savepoint {
-    txn: TxnId,
-    number: u64,
-}
-
 impl Transaction {
     pub(crate) fn new(door: Arc<Door>, work: Work) -> Transaction {
         Transaction {
             door,
             work,
             state: State::Active,
-            savepoints: Vec::new(),
-            next_savepoint: 0,
+            savepoints: savepoint::Savepoints::default(),
         }
     }
 
@@ -173,6 +165,14 @@ impl Transaction {
         self.run(|work, core| work.contains(core, tree, key))
     }
 
+    /// The values of several keys, in the order of the keys given; all of one state, as a scan's are.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn get_many(&mut self, tree: Tree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.run(|work, core| work.get_many(core, tree, keys))
+    }
+
     /// Like [`Transaction::get`], for a row that is to be changed: others may still read it, but nobody
     /// else to change it.
     ///
@@ -226,6 +226,22 @@ impl Transaction {
     /// Those of [`Transaction::get`].
     pub fn update(&mut self, tree: Tree, key: &[u8], value: &[u8]) -> Result<bool> {
         self.run(|work, core| work.update(core, tree, key, value))
+    }
+
+    /// Makes the value of `key` `new`, where `None` is no row, if it is `expected` now; false if it is not.
+    ///
+    /// Either way the row stays as it was found, or made, until this transaction ends.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn compare_and_set(
+        &mut self,
+        tree: Tree,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.run(|work, core| work.compare_and_set(core, tree, key, expected, new))
     }
 
     /// Takes a row out; false when there was none.
@@ -339,52 +355,6 @@ impl Transaction {
     /// Those of [`Transaction::get`].
     pub fn drop_tree(&mut self, tree: Tree) -> Result<()> {
         self.run(|work, core| work.drop_tree(core, tree))
-    }
-
-    /// A position to which [`Transaction::rollback_to`] can take this transaction back.
-    pub fn savepoint(&mut self) -> Savepoint {
-        let number = self.next_savepoint;
-        self.next_savepoint += 1;
-        self.savepoints.push((number, self.work.last_lsn()));
-        Savepoint {
-            txn: self.id(),
-            number,
-        }
-    }
-
-    /// Undoes what was done since `savepoint`, which stays usable; later ones are gone. Locks are kept.
-    ///
-    /// # Errors
-    /// [`TxnError::SavepointGone`]; those of a rollback.
-    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
-        self.check()?;
-        let at = self
-            .savepoints
-            .iter()
-            .position(|(number, _)| *number == savepoint.number)
-            .filter(|_| savepoint.txn == self.id())
-            .ok_or(TxnError::SavepointGone)?;
-        self.savepoints.truncate(at + 1);
-        let lsn = self.savepoints[at].1;
-        self.undo_to(lsn)
-    }
-
-    /// Runs several statements as one: when `body` fails, what it has changed is undone. Locks are kept.
-    ///
-    /// # Errors
-    /// What `body` returned; those of a rollback.
-    pub fn atomically<T, E: From<TxnError>>(
-        &mut self,
-        body: impl FnOnce(&mut Transaction) -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E> {
-        self.check()?;
-        let before = self.work.last_lsn();
-        let outcome = body(self);
-        let is_active = matches!(self.state, State::Active);
-        if outcome.is_err() && is_active && self.work.last_lsn() != before {
-            self.undo_to(before)?;
-        }
-        outcome
     }
 
     /// Makes all changes last and visible to others; see [`Commit`] for the answer.

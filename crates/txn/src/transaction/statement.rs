@@ -11,6 +11,7 @@ use super::snapshot::Reads;
 use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::{GapCheck, LockName, Mode};
+use crate::version::Snapshot;
 use longshore_access::{Boundary, LeafWrite, RowFlags, Slot, Tree, ValueKind, WriteError};
 
 /// What a change does when the row is there, and when it is not.
@@ -94,6 +95,39 @@ impl Work {
         }
     }
 
+    /// The values of `keys`. They are visited in their order, so that each leaf is near the one before, and
+    /// that two who ask for the same keys never wait for each other.
+    pub fn get_many(
+        &mut self,
+        core: &Core,
+        tree: Tree,
+        keys: &[&[u8]],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_unstable_by_key(|&at| keys[at]);
+        let mut values = vec![None; keys.len()];
+        let mut get_all = |work: &mut Work, snapshot: Option<&Snapshot>| {
+            for &at in &order {
+                let mut value = Vec::new();
+                let found = match snapshot {
+                    None => work.get_locked(core, tree, keys[at], &mut value)?,
+                    Some(snapshot) => {
+                        work.read_value(core, snapshot, tree, keys[at], &mut value)?
+                    }
+                };
+                values[at] = found.then_some(value);
+            }
+            Ok(())
+        };
+        match self.reads {
+            Reads::Locked => get_all(self, None)?,
+            Reads::Snapshot(_) | Reads::Statements => {
+                self.in_snapshot(core, None, |work, snapshot| get_all(work, Some(snapshot)))?;
+            }
+        }
+        Ok(values)
+    }
+
     pub fn contains(&mut self, core: &Core, tree: Tree, key: &[u8]) -> Result<bool> {
         if let Reads::Locked = self.reads {
             return self.contains_locked(core, tree, key);
@@ -135,6 +169,30 @@ impl Work {
 
     pub fn update(&mut self, core: &Core, tree: Tree, key: &[u8], value: &[u8]) -> Result<bool> {
         self.store(core, tree, key, value, Change::Update)
+    }
+
+    /// Makes the row what `new` says if it is what `expected` says. The lock to change it comes first, so
+    /// two who compare the same row never wait for each other.
+    pub fn compare_and_set(
+        &mut self,
+        core: &Core,
+        tree: Tree,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.lock_for_update(core, tree, key)?;
+        let mut value = Vec::new();
+        let found = self.get_locked(core, tree, key, &mut value)?;
+        if found.then_some(value.as_slice()) != expected {
+            return Ok(false);
+        }
+        match (expected, new) {
+            (Some(_), Some(new)) => self.update(core, tree, key, new),
+            (None, Some(new)) => self.insert(core, tree, key, new).map(|()| true),
+            (Some(_), None) => self.delete(core, tree, key),
+            (None, None) => Ok(true),
+        }
     }
 
     /// Makes `value` the value of `key`; false when the row's presence or absence forbids it.

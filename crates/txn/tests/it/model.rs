@@ -14,11 +14,14 @@ enum Op {
     Insert(u8, usize),
     Put(u8, usize),
     Update(u8, usize),
+    CompareAndSet(u8, bool, usize),
+    GetMany(Vec<u8>),
     Delete(u8),
     DeleteRange(u8, u8),
     Scan(u8, u8, bool, usize),
     Savepoint,
     RollbackTo(usize),
+    Release(usize),
     Commit,
     Rollback,
     Purge,
@@ -32,12 +35,15 @@ fn op() -> impl Strategy<Value = Op> {
         3 => key.prop_map(Op::Get),
         4 => (key, len.clone()).prop_map(|(k, n)| Op::Insert(k, n)),
         6 => (key, len.clone()).prop_map(|(k, n)| Op::Put(k, n)),
-        2 => (key, len).prop_map(|(k, n)| Op::Update(k, n)),
+        2 => (key, len.clone()).prop_map(|(k, n)| Op::Update(k, n)),
+        3 => (key, any::<bool>(), len).prop_map(|(k, e, n)| Op::CompareAndSet(k, e, n)),
+        1 => prop::collection::vec(key, 0..8).prop_map(Op::GetMany),
         4 => key.prop_map(Op::Delete),
         1 => (key, key).prop_map(|(a, b)| Op::DeleteRange(a, b)),
         2 => (key, key, any::<bool>(), 1..30usize).prop_map(|(a, b, r, n)| Op::Scan(a, b, r, n)),
         2 => Just(Op::Savepoint),
         1 => any::<usize>().prop_map(Op::RollbackTo),
+        1 => any::<usize>().prop_map(Op::Release),
         2 => Just(Op::Commit),
         1 => Just(Op::Rollback),
         1 => Just(Op::Purge),
@@ -82,6 +88,27 @@ fn play(ops: &[Op]) {
                 assert_eq!(done, now.contains_key(&vec![k]));
                 now.entry(vec![k]).and_modify(|old| *old = value(len));
             }
+            Op::CompareAndSet(k, as_it_is, len) => {
+                let old = now.get(&vec![k]).cloned();
+                let expected = old.clone().filter(|_| as_it_is);
+                // A length of zero stands for no row.
+                let new = (len > 0).then(|| value(len));
+                let done = txn
+                    .compare_and_set(tree, &[k], expected.as_deref(), new.as_deref())
+                    .unwrap();
+                assert_eq!(done, old == expected);
+                match new {
+                    Some(new) if done => drop(now.insert(vec![k], new)),
+                    None if done => drop(now.remove(&vec![k])),
+                    _ => {}
+                }
+            }
+            Op::GetMany(ref keys) => {
+                let keys: Vec<[u8; 1]> = keys.iter().map(|k| [*k]).collect();
+                let asked: Vec<&[u8]> = keys.iter().map(|k| &k[..]).collect();
+                let expected: Vec<_> = keys.iter().map(|k| now.get(&k[..]).cloned()).collect();
+                assert_eq!(txn.get_many(tree, &asked).unwrap(), expected);
+            }
             Op::Delete(k) => {
                 assert_eq!(
                     txn.delete(tree, &[k]).unwrap(),
@@ -113,7 +140,15 @@ fn play(ops: &[Op]) {
                 txn.rollback_to(&saves[at].0).unwrap();
                 now.clone_from(&saves[at].1);
             }
-            Op::RollbackTo(_) => {}
+            Op::Release(at) if !saves.is_empty() => {
+                let at = at % saves.len();
+                txn.release_savepoint(&saves[at].0).unwrap();
+                for (gone, _) in saves.drain(at..) {
+                    let refused = txn.rollback_to(&gone);
+                    assert!(matches!(refused, Err(TxnError::SavepointGone)));
+                }
+            }
+            Op::RollbackTo(_) | Op::Release(_) => {}
             Op::Commit => {
                 let next = world.manager.begin().unwrap();
                 let commit = std::mem::replace(&mut txn, next)
