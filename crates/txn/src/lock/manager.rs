@@ -189,7 +189,10 @@ impl LockManager {
         mode: Mode,
     ) -> Result<bool, LockError> {
         match owner.above(name.store(), mode) {
-            Above::Covers => return Ok(true),
+            Above::Covers => {
+                self.depend_on_row(owner, name);
+                return Ok(true);
+            }
             Above::Permits if owner.held.len() < owner.held.capacity() => {}
             _ => return self.try_lock_with_room(owner, name, mode),
         }
@@ -210,6 +213,14 @@ impl LockManager {
         Ok(true)
     }
 
+    /// A lock above the row spares the one on it, not the wait for those who changed it before: they
+    /// have left their commits in the bucket, or in the table's word, before their locks above went.
+    #[inline]
+    fn depend_on_row(&self, owner: &mut Owner, name: LockName) {
+        owner.depend_on(self.bucket(name.hash()).glance().1);
+        owner.depend_on(self.tables.of(name.store()).glance().1);
+    }
+
     /// Like `try_lock`, for one who needs more on the table or more memory first.
     #[cold]
     fn try_lock_with_room(
@@ -225,7 +236,10 @@ impl LockManager {
             return Ok(false);
         }
         match owner.above(store, mode) {
-            Above::Covers => return Ok(true),
+            Above::Covers => {
+                self.depend_on_row(owner, name);
+                return Ok(true);
+            }
             Above::Permits => {}
             Above::Lacks => unreachable!("it was just taken"),
         }
@@ -253,6 +267,7 @@ impl LockManager {
         mode: Mode,
     ) -> Result<Acquired, LockError> {
         if owner.above(name.store(), mode) == Above::Covers {
+            self.depend_on_row(owner, name);
             return Ok(Acquired::Covered);
         }
         if owner.held.len() == owner.held.capacity() {

@@ -61,7 +61,7 @@
 //! A transaction that has appended its commit record releases its locks before the record is durable.
 //! The buckets in which it gives up key X remember the record (`last_commit`), and whoever takes a lock
 //! there, or reads there without one, [depends](Dependency) on it: its own answer waits until the
-//! record is durable. Only reads need this, for a writer's own commit record is later in the log. A row
+//! record is durable. A lock on the whole table spares the lock on the row, not this look at its bucket. Only reads need this, for a writer's own commit record is later in the log. A row
 //! deleted by a commit that is not durable keeps its ghost, for without the boundary a range read would
 //! not come by the bucket: `may_remove` says no until then.
 //!

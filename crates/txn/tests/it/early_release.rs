@@ -5,7 +5,7 @@ use crate::scans;
 use crate::world::{World, WorldOptions};
 use longshore_access::Boundaries;
 use longshore_log::Level;
-use longshore_txn::{CommitHandle, TxnError};
+use longshore_txn::{CommitHandle, TableMode, TxnError};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -198,6 +198,35 @@ fn case_9_a_scan_over_a_row_deleted_by_a_commit_not_yet_safe() {
     disk.set(Syncs::Pass);
     waits.recv_timeout(LONG).unwrap().unwrap();
     assert_eq!(world.manager.purge(100).unwrap(), 1);
+}
+
+/// A lock on all of the table, or of the database, spares the locks on its rows; those who held it so
+/// were once answered before the writers of the rows.
+#[test]
+fn a_reader_under_a_lock_on_the_table_or_the_database_waits_as_well() {
+    let (disk, world) = world();
+    disk.set(Syncs::Wait);
+    let _rows = write(&world, b"k", b"1", Level::Sync);
+    let mut all_rows = world.begin();
+    all_rows
+        .lock_table(world.tables[1], TableMode::Exclusive)
+        .unwrap();
+    all_rows.put(world.tables[1], b"k", b"1").unwrap();
+    let _table = all_rows.commit(Level::Sync).unwrap();
+    for (table, is_database) in [(0, false), (0, true), (1, false), (1, true)] {
+        let mut reader = world.begin();
+        match is_database {
+            true => reader.lock_database(TableMode::Shared).unwrap(),
+            false => reader
+                .lock_table(world.tables[table], TableMode::Shared)
+                .unwrap(),
+        }
+        let value = reader.get(world.tables[table], b"k").unwrap();
+        assert_eq!(value.unwrap(), b"1");
+        let handle = reader.commit(Level::Sync).unwrap().handle;
+        assert!(!handle.is_done(), "table {table}, database {is_database}");
+    }
+    disk.set(Syncs::Pass);
 }
 
 #[test]
