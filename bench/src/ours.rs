@@ -41,6 +41,9 @@ pub(crate) const LOG_BUFFER_BYTES: usize = 16 << 20;
 /// Memory for the lock table.
 pub(crate) const LOCK_BYTES_MAX: usize = 32 << 20;
 
+/// Memory for versions where a reader stays open for a whole run.
+const READER_VERSION_BYTES: usize = 4 << 30;
+
 /// The options of every measured database.
 pub(crate) fn options(settings: &Settings) -> Options {
     // A checkpoint is taken each time that a quarter of the log has been written: more often where
@@ -50,7 +53,11 @@ pub(crate) fn options(settings: &Settings) -> Options {
         Name::Restart => 8 * (settings.data_mib() << 20).max(64 << 20),
         _ => 16 << 30,
     };
-    Options::new()
+    let options = match settings.reader {
+        true => Options::new().version_bytes_max(READER_VERSION_BYTES),
+        false => Options::new(),
+    };
+    options
         .pool_bytes(settings.pool_mib() << 20)
         .log_bytes_max(log_bytes_max)
         .log_segment_bytes(16 << 20)

@@ -94,6 +94,9 @@ pub struct Settings {
     /// A hundredth of the rows in each warehouse of tpcc, which is not the specification's size
     #[arg(long)]
     pub small: bool,
+    /// A transaction that reads stays open during each run of tpcc, and must see one state throughout
+    #[arg(long)]
+    pub reader: bool,
     /// What the rows and clients of tpcc draw their random numbers from
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub seed: u64,
@@ -124,6 +127,7 @@ impl Settings {
             warehouses: 4,
             only: None,
             small: false,
+            reader: false,
             seed: 0,
             dir: None,
             json: false,

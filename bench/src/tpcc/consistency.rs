@@ -34,13 +34,28 @@ impl fmt::Display for Violation {
     }
 }
 
-/// All that does not hold in what `tx` sees.
-pub(super) fn violations(
-    tx: &Transaction,
-    tables: &Tables,
-    scale: Scale,
-) -> Result<Vec<Violation>> {
-    let mut violations = Vec::new();
+/// What a transaction sees of the whole database.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// All that does not hold.
+    pub(super) violations: Vec<Violation>,
+    pub(super) sums: Sums,
+}
+
+/// What there is, over all warehouses. Each transaction that changes something changes one of these, but for
+/// a delivery where there is nothing to deliver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    earned: i64,
+    lines: u64,
+    new_orders: u64,
+    next_orders: u64,
+}
+
+/// Reads the whole database.
+pub(super) fn state(tx: &Transaction, tables: &Tables, scale: Scale) -> Result<State> {
+    let mut state = State::default();
+    let State { violations, sums } = &mut state;
     for warehouse in 1..=scale.warehouses {
         let mut earned = 0;
         for district in 1..=DISTRICTS {
@@ -52,6 +67,9 @@ pub(super) fn violations(
             earned += row.get(District::YTD);
             let counted = Counted::of(tx, tables, at)?;
             let next = row.get(District::NEXT_ORDER);
+            sums.next_orders += u64::from(next);
+            sums.lines += counted.lines;
+            sums.new_orders += u64::from(counted.new_orders);
             violations.extend(
                 counted
                     .violations(next)
@@ -65,6 +83,7 @@ pub(super) fn violations(
         }
         let row = tables.warehouse.get(tx, &key::warehouse(warehouse))?;
         let total = row.get(Warehouse::YTD);
+        sums.earned += total;
         if total != earned {
             violations.push(Violation {
                 condition: 1,
@@ -74,7 +93,7 @@ pub(super) fn violations(
             });
         }
     }
-    Ok(violations)
+    Ok(state)
 }
 
 /// What there is of a district.

@@ -23,7 +23,13 @@ pub(super) fn line(settings: &Settings, clients: usize, measured: &Measured) -> 
         .filter(|(_, tally)| tally.operations > 0)
         .map(|(kind, tally)| (kind.as_str().to_owned(), figures(tally, measured)))
         .collect();
+    let reader = settings.reader.then_some(true);
     Line::of(NAME, workload, clients, settings.durability, measured)
+        .with_some("reader", reader)
+        .with(
+            "per_client_per_second",
+            rounded(measured.operations_per_second() / clients as f64),
+        )
         .with("isolation", settings.isolation.as_str())
         .with("warehouses", settings.warehouses)
         .with("scale", if settings.small { "small" } else { "full" })

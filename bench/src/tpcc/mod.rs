@@ -3,7 +3,8 @@
 //! # Protocol
 //! The tables are filled, all rows drawn from the seed. For each number of threads clients draw transactions by
 //! the standard mix, or run one kind only, and run each until it is done. After every run the consistency
-//! conditions 1 to 4 are checked; if one does not hold, that is the end.
+//! conditions 1 to 4 are checked; if one does not hold, that is the end. Where a reader stays open during the
+//! run, it must see at the end what it saw at the begin.
 //!
 //! # What is not as specified
 //! - No terminals, no think times, no queue for deliveries; nothing is shown.
@@ -43,8 +44,8 @@ use crate::settings::{Name, Settings};
 use crate::store::Outcome;
 use crate::summary;
 use client::{Client, Shared, now_us};
-use consistency::{Violation, violations};
-use longshore::{Database, TransactionOptions};
+use consistency::{State, Sums, Violation};
+use longshore::{Database, Transaction, TransactionOptions};
 use populate::Population;
 use scale::Scale;
 use std::io::Write;
@@ -65,15 +66,22 @@ pub(crate) fn run(
     for round in 1..=settings.rounds {
         for &clients in &settings.threads {
             progress.say(format_args!("tpcc: {clients} clients, round {round}"));
+            let reader = settings.reader.then(|| site.reader());
+            let reader = reader.transpose().map_err(failed())?;
             let mut line = site.measure(settings, clients).map_err(failed())?;
             if settings.rounds > 1 {
                 line = line.with("round", round);
             }
             progress.say(format_args!("tpcc: checking"));
-            let violations = site.violations().map_err(failed())?;
+            let state = site.reader().map_err(failed())?.first;
+            let seen = reader.map(|reader| reader.look_again(&site));
+            let seen = seen.transpose().map_err(failed())?;
             progress.clear();
             report.write(&line)?;
-            check(clients, &violations)?;
+            check(clients, &state.violations)?;
+            if let Some((first, last)) = seen {
+                check_unchanged(clients, first, last)?;
+            }
             lines.push(line);
         }
     }
@@ -101,6 +109,34 @@ fn check(clients: usize, violations: &[Violation]) -> Result<(), BenchError> {
         clients,
         violations: violations_told.join("; "),
     })
+}
+
+/// Refuses a reader that saw changes.
+fn check_unchanged(clients: usize, first: Sums, last: State) -> Result<(), BenchError> {
+    check(clients, &last.violations)?;
+    if first == last.sums {
+        return Ok(());
+    }
+    let last = last.sums;
+    Err(BenchError::Inconsistent {
+        clients,
+        violations: format!("a reader that stayed open saw first {first:?}, then {last:?}"),
+    })
+}
+
+/// A transaction that reads, and what it saw at its begin.
+struct Reader {
+    tx: Transaction,
+    first: State,
+}
+
+impl Reader {
+    /// What it saw at its begin, and what it sees now.
+    fn look_again(self, site: &Site) -> Outcome<(Sums, State)> {
+        let last = consistency::state(&self.tx, &site.tables, site.scale)?;
+        self.tx.commit()?;
+        Ok((self.first.sums, last))
+    }
 }
 
 /// A database that is filled.
@@ -183,12 +219,12 @@ impl Site {
         run_clients(&plan, client, at_start)
     }
 
-    /// All that is not consistent, in one state of the whole database.
-    fn violations(&self) -> Outcome<Vec<Violation>> {
-        let tx = self.db.begin_with(TransactionOptions::new().read_only())?;
-        let found = violations(&tx, &self.tables, self.scale)?;
-        tx.commit()?;
-        Ok(found)
+    /// A transaction that reads, and has read the whole database.
+    fn reader(&self) -> Outcome<Reader> {
+        let options = TransactionOptions::new().read_only().label("tpcc reader");
+        let tx = self.db.begin_with(options)?;
+        let first = consistency::state(&tx, &self.tables, self.scale)?;
+        Ok(Reader { tx, first })
     }
 }
 

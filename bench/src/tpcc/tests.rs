@@ -63,7 +63,7 @@ fn two_clients(site: &mut Site, settings: &Settings, kind: Kind, transactions: u
 #[test]
 fn the_tables_are_filled_consistently() {
     let (_folder, site) = site(&settings(|_| ()));
-    assert_eq!(site.violations().unwrap(), []);
+    assert_eq!(site.reader().unwrap().first.violations, []);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn every_kind_of_transaction_leaves_the_data_consistent_at_each_level() {
         let (_folder, mut site) = site(&settings);
         for kind in Kind::ALL {
             two_clients(&mut site, &settings, kind, 60);
-            let violations = site.violations().unwrap();
+            let violations = site.reader().unwrap().first.violations;
             check(2, &violations)
                 .unwrap_or_else(|error| panic!("{isolation:?}, {kind:?}: {error}"));
         }
@@ -126,6 +126,22 @@ fn one_kind_can_be_run_by_itself() {
         let others = ran.keys().filter(|name| !name.starts_with(kind));
         assert_eq!(others.count(), 0, "{ran:?}");
     }
+}
+
+#[test]
+fn a_reader_that_stays_open_sees_one_state() {
+    let lines = lines(&settings(|settings| settings.reader = true));
+    assert_eq!(lines[0]["reader"], true);
+
+    let settings = settings(|_| ());
+    let (_folder, mut site) = site(&settings);
+    let reader = site.reader().unwrap();
+    two_clients(&mut site, &settings, Kind::Payment, 10);
+    let before = reader.look_again(&site).unwrap();
+    assert_eq!(before.0, before.1.sums);
+    let after = site.reader().unwrap().first;
+    let refused = check_unchanged(1, before.0, after).unwrap_err().to_string();
+    assert!(refused.contains("stayed open"), "{refused}");
 }
 
 /// What a district has earned, its next order, and the customers of its orders.
@@ -177,7 +193,7 @@ fn broken_by(change: impl FnMut(&Transaction, &Tables) -> Result<()>) -> Vec<u8>
     let (_folder, site) = site(&settings(|_| ()));
     let mut change = change;
     site.db.update(|tx| change(tx, &site.tables)).unwrap();
-    let violations = site.violations().unwrap();
+    let violations = site.reader().unwrap().first.violations;
     let refused = check(1, &violations).unwrap_err().to_string();
     assert!(refused.contains("inconsistent: condition"), "{refused}");
     violations.iter().map(|found| found.condition).collect()
