@@ -37,6 +37,7 @@ fn in_table(error: TxnError, table: impl Fn() -> String) -> Error {
         },
         TxnError::Lock(LockError::Cancelled) => Error::Cancelled,
         TxnError::Lock(LockError::TableFull { bytes_max }) => Error::LockTableFull { bytes_max },
+        TxnError::TimeLimit { limit } => Error::TimeLimit { limit },
         TxnError::WriteConflict { .. } => Error::WriteConflict { table: table() },
         TxnError::SnapshotTooOld => Error::SnapshotTooOld { table: table() },
         TxnError::VersionsFull { bytes_max, .. } => Error::VersionsFull { bytes_max },

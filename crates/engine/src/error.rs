@@ -226,8 +226,21 @@ pub enum Error {
     #[error("deadlock: this transaction was chosen to give way; roll back and run it again")]
     Deadlock,
     /// [`Database::cancel`](crate::Database::cancel) has ended the transaction.
-    #[error("the transaction was cancelled by another thread, and rolled back")]
+    #[error(
+        "the transaction was cancelled by another thread, and rolled back; begin another only if the work is \
+         still wanted"
+    )]
     Cancelled,
+    /// The transaction took longer than [its limit](crate::TransactionOptions::time_limit). Not retried: the limit
+    /// is the caller's word on how long it may take.
+    #[error(
+        "the transaction took longer than the {limit:?} that it was given, and was rolled back; make it \
+         shorter, or give it more time"
+    )]
+    TimeLimit {
+        /// The time that it was given.
+        limit: Duration,
+    },
     /// A lock could not be had in time.
     #[error(
         "a lock on a row of table `{table}` was not free within {waited:?}; run the transaction \
@@ -260,7 +273,7 @@ pub enum Error {
     /// Older states of rows, kept for long readers, use up their memory.
     #[error(
         "older states of rows, kept for transactions that read for long, use up {bytes_max} bytes; \
-         `Database::snapshots` lists those transactions: end them, or raise version_bytes_max"
+         `Database::snapshots` lists those transactions: end them and try again, or raise version_bytes_max"
     )]
     VersionsFull {
         /// The budget in bytes.
@@ -269,13 +282,13 @@ pub enum Error {
     /// As many snapshots are open as may be.
     #[error(
         "too many snapshots are open: each transaction that reads one has one, and each cursor at level \
-         read committed; close some, or raise transactions_max"
+         read committed; close some and try again, or raise transactions_max"
     )]
     TooManySnapshots,
     /// The memory for locks is used up.
     #[error(
-        "the lock table is full ({bytes_max} bytes); commit in smaller portions, or raise \
-         lock_bytes_max"
+        "the lock table is full ({bytes_max} bytes); another attempt helps only if others end first: commit \
+         in smaller portions, or raise lock_bytes_max"
     )]
     LockTableFull {
         /// The budget in bytes.
@@ -283,8 +296,8 @@ pub enum Error {
     },
     /// Too many transactions are active.
     #[error(
-        "{maximum} transactions are active, which is the most allowed; end some, or raise \
-         transactions_max"
+        "{maximum} transactions are active, which is the most allowed; try again when some have ended, or \
+         raise transactions_max"
     )]
     TooManyTransactions {
         /// The limit.
@@ -323,8 +336,8 @@ pub enum Error {
     // ---- resources -----------------------------------------------------------------------------
     /// The pool had no room for a page in time.
     #[error(
-        "the page pool had no room within {waited:?}: {reason}; raise pool_bytes, or run fewer \
-         operations at a time"
+        "the page pool had no room within {waited:?}: {reason}; run the transaction again, raise \
+         pool_bytes, or run fewer operations at a time"
     )]
     PoolExhausted {
         /// What was in the way.
@@ -340,8 +353,9 @@ pub enum Error {
     },
     /// The log has reached its limit and no checkpoint can free any of it.
     #[error(
-        "the log is full ({bytes_max} bytes), and active transactions need all of it; commit in \
-         smaller portions, end long transactions, or raise log_bytes_max"
+        "the log is full ({bytes_max} bytes), and active transactions need all of it; another \
+         attempt helps only if those end: commit in smaller portions, end long transactions, or raise \
+         log_bytes_max"
     )]
     LogFull {
         /// The budget in bytes.
@@ -466,50 +480,4 @@ fn at_page(page: &Option<PageId>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_may_succeed_is_retryable() {
-        assert!(Error::Deadlock.is_retryable());
-        let table = || "t".to_owned();
-        assert!(Error::WriteConflict { table: table() }.is_retryable());
-        assert!(Error::SnapshotTooOld { table: table() }.is_retryable());
-        let gave_up = Error::GaveUp {
-            attempts: 3,
-            last: Box::new(Error::Deadlock),
-        };
-        assert!(!gave_up.is_retryable());
-        assert!(!Error::Closed.is_retryable());
-        assert!(!Error::Cancelled.is_retryable());
-        assert!(Error::Closed.is_fatal());
-    }
-
-    #[test]
-    fn damage_names_file_page_and_reason() {
-        let in_page = Error::Corrupt {
-            file: "data".into(),
-            page: Some(PageId::new(7)),
-            reason: "checksum mismatch".into(),
-        };
-        assert_eq!(
-            in_page.to_string(),
-            "`data` page 7 is damaged: checksum mismatch; restore the database from a backup"
-        );
-        let whole = Error::corrupt("control", "shorter than 8192 bytes").to_string();
-        assert!(
-            whole.starts_with("`control` is damaged: shorter"),
-            "{whole}"
-        );
-    }
-
-    #[test]
-    fn an_applications_error_comes_back_out() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("not enough money: {0}")]
-        struct TooPoor(u64);
-        let error = Error::other(TooPoor(3));
-        assert_eq!(error.to_string(), "not enough money: 3");
-        assert!(error.as_other().unwrap().is::<TooPoor>());
-    }
-}
+mod tests;

@@ -12,8 +12,8 @@
 //! | ended  | commit, rollback, drop                      | every call is [`Error::TransactionEnded`] |
 //!
 //! # Failure
-//! An operation that fails has changed nothing, and the transaction goes on; only a deadlock or a
-//! lock not had in time dooms it. When the log is full, a checkpoint is taken and the operation tried
+//! An operation that fails has changed nothing, and the transaction goes on; only what has ended it in
+//! the storey below, a deadlock for example, dooms it. When the log is full, a checkpoint is taken and the operation tried
 //! once more. A rollback that cannot finish stops the database: reopening finishes it.
 
 use crate::engine::Engine;
@@ -30,7 +30,6 @@ use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use longshore_base::sync::{Mutex, MutexGuard};
 use longshore_txn::{Begin, Commit, Savepoint, Statement, Transaction, TxnError};
 use std::sync::Arc;
-use std::time::Duration;
 
 type TxnResult<T> = std::result::Result<T, TxnError>;
 
@@ -39,7 +38,6 @@ pub(crate) struct Shared {
     lease: Arc<Lease>,
     pub(crate) id: TxnId,
     pub(crate) durability: Durability,
-    lock_wait: Duration,
     access: Access,
     /// Set when the transaction ends; a hint for cursors, which spares them the lock.
     ended: AtomicBool,
@@ -72,10 +70,12 @@ impl Shared {
             label: options.label,
         })?;
         txn.set_lock_wait(lock_wait);
+        if let Some(limit) = options.time_limit {
+            txn.set_time_limit(limit);
+        }
         Ok(Shared {
             id: txn.id(),
             durability: options.durability.unwrap_or(engine.options.durability),
-            lock_wait,
             access,
             ended: AtomicBool::new(false),
             changes: AtomicU64::new(0),
@@ -310,7 +310,7 @@ impl State {
         }
         let engine = shared.engine();
         table.check_owner(engine.instance)?;
-        let entered = table.enter(&*engine.env, shared.lock_wait)?;
+        let entered = table.enter(&*engine.env, self.txn()?.patience())?;
         self.entered.push((Arc::clone(table), entered));
         match self.txn()?.snapshot_position() {
             Some(position) => table.check_snapshot(position),

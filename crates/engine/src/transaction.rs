@@ -32,6 +32,7 @@ use std::time::Duration;
 pub struct TransactionOptions {
     pub(crate) durability: Option<Durability>,
     pub(crate) lock_wait: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     pub(crate) access: Access,
     pub(crate) isolation: Isolation,
     pub(crate) label: &'static str,
@@ -52,6 +53,30 @@ impl TransactionOptions {
     /// Longest wait for a lock; zero means not to wait.
     pub fn lock_wait(mut self, limit: Duration) -> TransactionOptions {
         self.lock_wait = Some(limit);
+        self
+    }
+
+    /// Longest time from its begin to its commit; unlimited unless set.
+    ///
+    /// Looked at by each statement and by the commit, before each lock, and while waiting for one. What finds
+    /// the time up fails with [`Error::TimeLimit`], and the transaction is rolled back at once. A
+    /// transaction that does nothing is not ended by it: it keeps its locks, and its snapshot, until its next
+    /// call or until it is dropped, as after [`Database::cancel`](crate::Database::cancel).
+    ///
+    /// ```
+    /// use longshore::{Database, Error, TransactionOptions};
+    /// use std::time::Duration;
+    /// # fn main() -> longshore::Result<()> {
+    /// # let db = Database::in_memory()?;
+    /// # let table = db.create_table("t")?;
+    /// let hasty = TransactionOptions::new().time_limit(Duration::from_millis(1));
+    /// let tx = db.begin_with(hasty)?;
+    /// std::thread::sleep(Duration::from_millis(2));
+    /// assert!(matches!(tx.put(&table, "k", "v"), Err(Error::TimeLimit { .. })));
+    /// # Ok(()) }
+    /// ```
+    pub fn time_limit(mut self, limit: Duration) -> TransactionOptions {
+        self.time_limit = Some(limit);
         self
     }
 
@@ -130,7 +155,8 @@ impl Transaction {
     /// # Errors
     /// As for every call on a transaction: [`Error::Deadlock`] and [`Error::LockTimeout`], which are
     /// worth another try of the whole, as are [`Error::WriteConflict`] and [`Error::SnapshotTooOld`] where
-    /// snapshots are read; [`Error::VersionsFull`]; [`Error::TableDropped`]; [`Error::TransactionEnded`]; and the
+    /// snapshots are read; [`Error::TimeLimit`] and [`Error::Cancelled`], which have ended it too;
+    /// [`Error::VersionsFull`]; [`Error::TableDropped`]; [`Error::TransactionEnded`]; and the
     /// failures of disk and memory.
     pub fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
@@ -447,7 +473,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::Poisoned`] when the log failed: whether the commit survives is known only after the
-    /// database was reopened. After any other error the transaction was rolled back.
+    /// database was reopened. After any other error, as [`Error::TimeLimit`], the transaction was rolled back.
     pub fn commit(self) -> Result<()> {
         let durability = self.shared.durability;
         self.commit_with(durability)?.wait()

@@ -6,6 +6,7 @@ use longshore_base::{DurabilityLost, TxnId};
 use longshore_log::LogError;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A call on a transaction, or on the manager of all, failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -15,6 +16,15 @@ pub enum TxnError {
     /// cancellation the transaction has been rolled back.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The transaction took longer than it was given. It has been rolled back.
+    #[error(
+        "the transaction took longer than the {limit:?} that it was given, and was rolled back; begin it anew \
+         with more time, or make it shorter"
+    )]
+    TimeLimit {
+        /// The time that it was given.
+        limit: Duration,
+    },
     /// An insert found a row with its key. The transaction goes on.
     #[error("a row with this key exists already")]
     KeyExists,
@@ -105,8 +115,8 @@ impl TxnError {
             TxnError::Ended { .. } | TxnError::VersionsFull { .. } | TxnError::TooManySnapshots => {
                 true
             }
-            // Somebody wants it to end.
-            TxnError::Lock(LockError::Cancelled) => false,
+            // Somebody wants it to end, be it by a limit.
+            TxnError::Lock(LockError::Cancelled) | TxnError::TimeLimit { .. } => false,
             _ => self.ends_transaction(),
         }
     }
@@ -127,7 +137,8 @@ impl TxnError {
             self,
             TxnError::Lock(
                 LockError::Deadlock { .. } | LockError::Timeout { .. } | LockError::Cancelled
-            ) | TxnError::WriteConflict { .. }
+            ) | TxnError::TimeLimit { .. }
+                | TxnError::WriteConflict { .. }
                 | TxnError::SnapshotTooOld
         )
     }

@@ -20,4 +20,5 @@ mod reopen;
 mod snapshots;
 mod statements;
 mod support;
+mod time_limit;
 mod typed;

@@ -41,7 +41,7 @@ impl Work {
     #[cold]
     fn make_room_for_images(&mut self, core: &Core, need: usize) -> Result<()> {
         let patience = Patience {
-            limit: self.lock_wait,
+            limit: self.patience(core),
             tail: &|| core.log.tail(),
         };
         let room = core

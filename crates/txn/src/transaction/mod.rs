@@ -3,11 +3,12 @@
 //! # Protocol
 //! A [`Transaction`] is used by one thread at a time and may move between threads. Each statement takes
 //! its locks (`lock`), then looks at or changes one leaf. A statement that fails has changed
-//! nothing. After a deadlock or a time-out the whole transaction is rolled back at once, so that those
-//! who wait for it go on; every later call but `rollback` says [`TxnError::Ended`].
+//! nothing. After a deadlock, a time-out or a cancellation, or when its time is up (`time_limit`), the whole
+//! transaction is rolled back at once, so that those who wait for it go on; every later call but `rollback`
+//! says [`TxnError::Ended`].
 //!
 //! ```text
-//!              deadlock, time-out, cancelled
+//!              deadlock, time-out, cancelled, time limit
 //!   Active ───────────────────────▶ Ended (rolled back; locks and slot given back)
 //!     │ commit, rollback, drop
 //!     ▼
@@ -50,6 +51,7 @@ mod scan;
 mod slots;
 mod snapshot;
 mod statement;
+mod time_limit;
 mod undo;
 mod value;
 mod work;
@@ -362,11 +364,14 @@ impl Transaction {
     /// Does not wait. A read-only transaction's answer depends on the commits it has seen.
     ///
     /// # Errors
-    /// [`TxnError::Ended`]; [`TxnError::Failed`] when the log takes no record: whether the changes last
-    /// is known after reopening. After any other error the transaction was rolled back.
+    /// [`TxnError::Ended`]; [`TxnError::TimeLimit`]; [`TxnError::Failed`] when the log takes no record: whether
+    /// the changes last is known after reopening. After any other error the transaction was rolled back.
     pub fn commit(mut self, level: Level) -> Result<Commit> {
         self.check()?;
         let core = &self.door.core;
+        if let Err(error) = self.work.check_time(core) {
+            return Err(self.statement_failed(Lsn::ZERO, error));
+        }
         match self.work.place_commit(core, level) {
             Ok(lsn) => {
                 self.state = State::Gone;
@@ -404,6 +409,9 @@ impl Transaction {
         let before = self.work.last_lsn();
         if self.door.core.locks.is_cancelled(&self.work.owner) {
             return Err(self.statement_failed(before, LockError::Cancelled.into()));
+        }
+        if let Err(error) = self.work.check_time(&self.door.core) {
+            return Err(self.statement_failed(before, error));
         }
         match statement(&mut self.work, &self.door.core) {
             Ok(value) => Ok(value),

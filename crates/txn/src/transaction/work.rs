@@ -5,8 +5,9 @@ use super::manager::Core;
 use super::purge::Hint;
 use super::slots::Taken;
 use super::snapshot::Reads;
+use super::time_limit::TimeLimit;
 use crate::error::Result;
-use crate::lock::{LockName, Mode, Owner, TableMode, Wait};
+use crate::lock::{LockName, Mode, Owner, TableMode};
 use crate::version::{ImageBuffer, Snapshot};
 use longshore_access::{LeafHint, LogContext};
 use longshore_base::{Lsn, StoreId, TxnId};
@@ -29,6 +30,7 @@ pub(crate) struct Work {
     /// Log space claimed ahead the next time.
     claim_ahead: u64,
     pub(super) lock_wait: Duration,
+    pub(super) time_limit: Option<TimeLimit>,
     pub(super) leaf_hint: LeafHint,
     /// Where it has left ghosts, for purging.
     pub(super) ghosts: Vec<Hint>,
@@ -53,6 +55,7 @@ impl Work {
             cx: None,
             claim_ahead: CLAIM_MIN,
             lock_wait: core.options.lock_wait,
+            time_limit: None,
             leaf_hint: LeafHint::NONE,
             ghosts: Vec::new(),
             key_buffer: Vec::new(),
@@ -82,18 +85,21 @@ impl Work {
 
     #[inline]
     pub fn lock(&mut self, core: &Core, name: LockName, mode: Mode) -> Result<()> {
-        let wait = Wait::For(self.lock_wait);
-        Ok(core.locks.lock(&mut self.owner, name, mode, wait)?)
+        let wait = self.wait(core)?;
+        let locked = core.locks.lock(&mut self.owner, name, mode, wait);
+        locked.map_err(|error| self.lock_failed(error))
     }
 
     pub fn lock_table(&mut self, core: &Core, store: StoreId, mode: TableMode) -> Result<()> {
-        let wait = Wait::For(self.lock_wait);
-        Ok(core.locks.lock_table(&mut self.owner, store, mode, wait)?)
+        let wait = self.wait(core)?;
+        let locked = core.locks.lock_table(&mut self.owner, store, mode, wait);
+        locked.map_err(|error| self.lock_failed(error))
     }
 
     pub fn lock_database(&mut self, core: &Core, mode: TableMode) -> Result<()> {
-        let wait = Wait::For(self.lock_wait);
-        Ok(core.locks.lock_database(&mut self.owner, mode, wait)?)
+        let wait = self.wait(core)?;
+        let locked = core.locks.lock_database(&mut self.owner, mode, wait);
+        locked.map_err(|error| self.lock_failed(error))
     }
 
     /// Locks `key` to change it.
