@@ -9,6 +9,7 @@ mod ddl;
 mod handles;
 mod index_ddl;
 mod indexes;
+mod isolation;
 mod large;
 mod locks;
 mod model;
