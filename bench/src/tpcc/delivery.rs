@@ -50,7 +50,7 @@ impl Delivery {
         let key = key::order(at, order);
         let mut row = tables.order.get_for_update(tx, &key)?;
         row.set(Order::CARRIER, self.carrier);
-        tables.order.put(tx, &key, &row)?;
+        tables.order.update(tx, &key, &row)?;
 
         let mut amount = 0;
         for line in 1..=row.get(Order::LINES) {
@@ -58,7 +58,7 @@ impl Delivery {
             let mut line = tables.order_line.get_for_update(tx, &key)?;
             amount += line.get(OrderLine::AMOUNT);
             line.set(OrderLine::DELIVERED, date);
-            tables.order_line.put(tx, &key, &line)?;
+            tables.order_line.update(tx, &key, &line)?;
         }
 
         let key = key::customer(at, row.get(Order::CUSTOMER));
@@ -67,7 +67,7 @@ impl Delivery {
         customer.set(Customer::BALANCE, balance + amount);
         let deliveries = customer.get(Customer::DELIVERIES);
         customer.set(Customer::DELIVERIES, deliveries.wrapping_add(1));
-        tables.customer.put(tx, &key, &customer)
+        tables.customer.update(tx, &key, &customer)
     }
 }
 

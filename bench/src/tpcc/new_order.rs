@@ -84,7 +84,7 @@ impl NewOrder {
         let mut district = tables.district.get_for_update(tx, &at)?;
         let order = district.get(District::NEXT_ORDER);
         district.set(District::NEXT_ORDER, order + 1);
-        tables.district.put(tx, &at, &district)?;
+        tables.district.update(tx, &at, &district)?;
 
         self.insert_order(tx, tables, order, date)?;
         for (number, row) in (1..).zip(&rows) {
@@ -122,7 +122,7 @@ impl NewOrder {
         let is_remote = line.supply_warehouse != self.at.warehouse;
         let remote = stock.get(Stock::REMOTE);
         stock.set(Stock::REMOTE, remote.wrapping_add(u16::from(is_remote)));
-        tables.stock.put(tx, &key, &stock)?;
+        tables.stock.update(tx, &key, &stock)?;
 
         // Goods of a brand are marked on the terminal.
         let is_original = |data: &[u8]| data.windows(ORIGINAL.len()).any(|part| part == ORIGINAL);

@@ -55,12 +55,12 @@ impl Payment {
         let at = key::district(self.at);
         let mut district = tables.district.get_for_update(tx, &at)?;
         district.set(District::YTD, district.get(District::YTD) + self.amount);
-        tables.district.put(tx, &at, &district)?;
+        tables.district.update(tx, &at, &district)?;
 
         let at = key::warehouse(self.at.warehouse);
         let mut warehouse = tables.warehouse.get_for_update(tx, &at)?;
         warehouse.set(Warehouse::YTD, warehouse.get(Warehouse::YTD) + self.amount);
-        tables.warehouse.put(tx, &at, &warehouse)?;
+        tables.warehouse.update(tx, &at, &warehouse)?;
 
         let names = (warehouse.get(Warehouse::NAME), district.get(District::NAME));
         let mut row = Row::<History, [u8; History::WIDTH]>::blank();
@@ -90,7 +90,7 @@ impl Payment {
             let data = row.get(Customer::DATA);
             row.set(Customer::DATA, self.noted(customer, data.as_bytes()));
         }
-        tables.customer.put(tx, &key, &row)?;
+        tables.customer.update(tx, &key, &row)?;
         Ok(customer)
     }
 

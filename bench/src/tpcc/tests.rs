@@ -205,7 +205,7 @@ fn each_condition_that_is_broken_is_found() {
         let key = key::warehouse(2);
         let mut row = tables.warehouse.get_for_update(tx, &key)?;
         row.set(Warehouse::YTD, row.get(Warehouse::YTD) + 1);
-        tables.warehouse.put(tx, &key, &row)
+        tables.warehouse.update(tx, &key, &row)
     });
     assert_eq!(warehouse, [1]);
 
@@ -213,7 +213,7 @@ fn each_condition_that_is_broken_is_found() {
         let key = key::district(AT);
         let mut row = tables.district.get_for_update(tx, &key)?;
         row.set(District::NEXT_ORDER, row.get(District::NEXT_ORDER) + 1);
-        tables.district.put(tx, &key, &row)
+        tables.district.update(tx, &key, &row)
     });
     assert_eq!(next_order, [2]);
 
