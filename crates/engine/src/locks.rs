@@ -16,7 +16,8 @@ pub struct LockView {
     pub row: Option<u64>,
     /// How it is held.
     pub mode: LockMode,
-    /// For how long at most: since its transaction began, as exact as this view is asked for often.
+    /// For how long at most: since its transaction began, to about a tenth of a second; without
+    /// background threads since the last [`crate::Database::maintain`] before it.
     pub age: Duration,
 }
 

@@ -5,7 +5,8 @@
 //! | flusher      | writes and syncs the log for waiting commits      | when somebody waits      |
 //! | cleaner      | writes dirty pages, keeps frames and memory ahead | when the pool asks       |
 //! | checkpointer | moves the log's start forward                     | every quarter of the log |
-//! | purger       | frees what deletes and drops have left            | ten times a second       |
+//! | purger       | frees what deletes and drops have left; tells how | ten times a second       |
+//! |              | late it is, for the ages in the views of locks    |                          |
 //!
 //! # Protocol
 //! [`Threads::start`] gives each thread an `Arc` of the engine; [`Threads::stop`] raises a flag that
@@ -59,6 +60,7 @@ impl Maintained {
 
 /// One round of everything, in the calling thread.
 pub(crate) fn round(engine: &Engine) -> Result<Maintained> {
+    engine.manager.locks().note_time();
     engine.check_log()?;
     let checkpoint = engine.is_checkpoint_due();
     if checkpoint {
@@ -146,6 +148,7 @@ fn take_checkpoints(engine: &Engine, stop: &Stop) {
 
 fn purge(engine: &Engine, stop: &Stop) {
     while !stop.is_raised() {
+        engine.manager.locks().note_time();
         let freed = stop.pause_after(engine, engine.purge());
         if freed.unwrap_or(0) == 0 {
             stop.wait(PURGE_PAUSE);

@@ -1,9 +1,10 @@
 //! Locks on tables, their escalation, views of locks, and cancellation.
 
 use longshore::{
-    Database, Error, LockEscalation, LockMode, Options, TableLock, TransactionOptions,
+    Background, Database, Error, LockEscalation, LockMode, Options, Table, TableLock,
+    TransactionOptions,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_locked_table_is_for_its_holder_alone_and_is_seen_in_the_views() {
@@ -50,6 +51,44 @@ fn many_rows_become_one_table_unless_the_table_is_exempt() {
     }
     let foreign = Database::in_memory().unwrap().create_table("x").unwrap();
     assert!(db.set_lock_escalation(&foreign, None).is_err());
+}
+
+/// Begins a transaction that takes a lock; its age, and the time since `before`.
+fn age_of_a_lock(db: &Database, table: &Table, before: Instant) -> (Duration, Duration) {
+    let tx = db.begin().unwrap();
+    tx.get(table, "k").unwrap();
+    let age = db.locks(10)[0].age;
+    (age, before.elapsed())
+}
+
+#[test]
+fn a_round_of_maintenance_tells_transactions_how_late_it_is() {
+    let options = Options::new().background(Background::Off);
+    let db = options.in_memory().unwrap();
+    let table = db.create_table("t").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    let before = Instant::now();
+    db.maintain().unwrap();
+    let (age, elapsed) = age_of_a_lock(&db, &table, before);
+    assert!(age <= elapsed, "{age:?} {elapsed:?}");
+}
+
+/// The view looks at the clock too, so the transaction must be younger than the view before it.
+#[test]
+fn background_threads_tell_transactions_how_late_it_is() {
+    let db = Database::in_memory().unwrap();
+    let table = db.create_table("t").unwrap();
+    let start = Instant::now();
+    loop {
+        db.locks(1);
+        let before = Instant::now();
+        std::thread::sleep(Duration::from_millis(50));
+        let (age, elapsed) = age_of_a_lock(&db, &table, before);
+        if age < elapsed {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "nobody tells");
+    }
 }
 
 #[test]
