@@ -11,7 +11,8 @@ use longshore_base::sync::Arc as LoomArc;
 use longshore_base::sync::atomic::{AtomicU64, Ordering, fence};
 use longshore_base::{Durability, DurabilityLost, Lsn, SeededEnvironment, StoreId, TxnId};
 use longshore_txn::{
-    Dependency, GapCheck, LockError, LockManager, LockName, LockOptions, Mode, TableMode, Wait,
+    Dependency, GapCheck, LockError, LockManager, LockName, LockOptions, Mode, Owner, TableMode,
+    Wait,
 };
 use loom::thread;
 use std::sync::Arc;
@@ -174,6 +175,39 @@ fn a_circle_that_closes_on_both_sides_at_once_is_broken() {
         let young = other.join().unwrap();
         assert!(old, "the older one is never the victim");
         let _ = young;
+        assert_empty(&locks, &[b"a", b"b"]);
+    });
+}
+
+/// A circle is broken although a path that looked like another one is over while it is looked at.
+#[test]
+fn a_wait_that_ends_under_the_search_hides_no_circle() {
+    explore(2, || {
+        let locks = manager(3);
+        let register = |index| locks.register(index, TxnId::new(index as u64 + 1));
+        let [mut old, mut young, mut guest] = [0, 1, 2].map(register);
+        for (owner, key, mode) in [
+            (&mut old, b"a", Mode::WRITE),
+            (&mut young, b"b", Mode::READ),
+            (&mut guest, b"b", Mode::READ),
+        ] {
+            locks.lock(owner, name(key), mode, Wait::No).unwrap();
+        }
+        let crosses = |mut owner: Owner, key: &'static [u8], mode: Mode| {
+            let locks = Arc::clone(&locks);
+            thread::spawn(move || {
+                let outcome = locks.lock(&mut owner, name(key), mode, FOR_EVER);
+                locks.release_all(&mut owner, Dependency::NONE);
+                outcome
+            })
+        };
+        let young = crosses(young, b"a", Mode::READ);
+        let old = crosses(old, b"b", Mode::WRITE);
+        let _ = locks.lock_or_leave(&mut guest, name(b"a"), Mode::READ);
+        locks.release_all(&mut guest, Dependency::NONE);
+        assert!(young.join().unwrap().is_err(), "one of the two had to fall");
+        let old = old.join().unwrap();
+        assert!(old.is_ok(), "the oldest is never the victim");
         assert_empty(&locks, &[b"a", b"b"]);
     });
 }

@@ -101,6 +101,7 @@ impl LockManager {
     ) -> Arc<LockManager> {
         let share = options.bytes_max / BUCKETS_SHARE / size_of::<Bucket>();
         let buckets = (share.clamp(BUCKETS_MIN, BUCKETS_MAX) + 1).next_power_of_two() / 2;
+        let now = env.now().as_nanos() as u64;
         Arc::new(LockManager {
             buckets: (0..buckets).map(|_| Bucket::default()).collect(),
             slots: (0..options.owners_max)
@@ -115,7 +116,7 @@ impl LockManager {
                     + TableWords::bytes(),
             ),
             options,
-            lately: AtomicU64::new(0),
+            lately: AtomicU64::new(now),
             counters: Counters::default(),
             pins_boundaries: AtomicBool::new(false),
             ignores_gaps: AtomicBool::new(false),

@@ -269,13 +269,10 @@ impl OwnerSlot {
         self.cell.lock().waiting = None;
     }
 
-    /// The wait in progress, unless it has been told to end.
+    /// The wait in progress, unless there is a verdict.
     pub fn waiting(&self) -> Option<Waiting> {
         let cell = self.cell.lock();
-        match cell.verdict {
-            Some(Verdict::Victim | Verdict::Cancelled) => None,
-            _ => cell.waiting,
-        }
+        cell.waiting.filter(|_| cell.verdict.is_none())
     }
 
     /// Tells the owner that its request is granted. The caller holds the bucket's latch (W1).

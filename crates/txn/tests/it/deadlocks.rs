@@ -1,7 +1,10 @@
 //! The classical circles, each with its victim, and the crowds that look like one and are none.
 
-use crate::actors::{Actor, LONG, manager};
-use longshore_txn::{Dependency, LockError, LockManager, LockOptions, Mode};
+use crate::actors::{Actor, LONG, manager, name};
+use longshore_base::TxnId;
+use longshore_txn::{Dependency, LockError, LockManager, LockOptions, Mode, Wait};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,6 +156,61 @@ fn circle_8_two_circles_through_one_wait() {
     s.falls(1);
     s.gets_through(0);
     s.ends_with(2);
+}
+
+/// A holder that wants more closes a circle with each of many readers; all of them are broken at once.
+#[test]
+fn circle_10_many_circles_through_one_wait() {
+    let s = stage(24);
+    s.actors[0].takes("a", WRITE);
+    for n in 1..24 {
+        s.actors[n].takes("b", READ);
+        s.actors[n].waits_for("a", READ);
+    }
+    s.actors[0].asks_for("b", WRITE, LONG);
+    for n in (1..24).rev() {
+        s.falls(n);
+    }
+    s.gets_through(0);
+    s.ends_with(23);
+}
+
+/// Waits that move while they are looked at hide no circle: nobody ever needs the second look.
+#[test]
+fn in_a_moving_crowd_every_circle_is_broken_by_who_closes_it() {
+    const THREADS: usize = 16;
+    let s = stage(0);
+    let crowd = |number: usize| {
+        let locks = &s.locks;
+        let mut random = StdRng::seed_from_u64(number as u64);
+        move || {
+            let mut deadlocks = 0;
+            for round in 0..300 {
+                let txn = TxnId::new((round * THREADS + number) as u64);
+                let mut owner = locks.register(number, txn);
+                for _ in 0..3 {
+                    let key = ["a", "b", "c", "d"][random.random_range(0..4)];
+                    let mode = [READ, Mode::UPDATE, WRITE][random.random_range(0..3)];
+                    match locks.lock(&mut owner, name(key), mode, Wait::For(LONG)) {
+                        Ok(()) => std::thread::yield_now(),
+                        Err(LockError::Deadlock { .. }) => {
+                            deadlocks += 1;
+                            break;
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                locks.release_all(&mut owner, Dependency::NONE);
+            }
+            deadlocks
+        }
+    };
+    let deadlocks: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|n| scope.spawn(crowd(n))).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).sum()
+    });
+    assert!(deadlocks > 0, "nobody met");
+    s.ends_with(deadlocks);
 }
 
 #[test]
