@@ -97,7 +97,7 @@ pub struct TxnStats {
     pub rolled_back: u64,
     /// Transactions open now.
     pub active: usize,
-    /// Single reads that had to wait for a change as a transaction of their own.
+    /// Single reads that met a change under way, and were made a transaction of their own.
     pub read_blocked: u64,
     /// Rows, pages and trees freed by purge rounds.
     pub purged: u64,
@@ -200,15 +200,33 @@ impl TransactionManager {
     /// locked to change it. So the value was committed at a moment during the call. The answer waits
     /// until the commit that it may come from is as durable as that commit asked to be.
     ///
+    /// While a change of the row is under way, the value before it is read, from a snapshot. Only if
+    /// there is no room for a snapshot, or the writer has kept no image, is the writer waited for.
+    ///
     /// # Errors
-    /// Those of reading; if a change is under way, those of waiting for it as a transaction.
+    /// Those of reading; those of waiting for the writer as a transaction.
     pub fn get_into(&self, tree: Tree, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         self.core.check()?;
         if let Some(found) = self.core.get_alone(tree, key, out)? {
             return Ok(found);
         }
         self.core.counters.read_blocked.add(1);
-        let mut txn = self.begin()?;
+        let snapshot = Begin {
+            is_read_only: true,
+            ..Begin::default()
+        };
+        match self.get_in(snapshot, tree, key, out) {
+            Err(TxnError::SnapshotTooOld | TxnError::TooManySnapshots) => {
+                self.get_in(Begin::default(), tree, key, out)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Reads a row in a transaction of its own.
+    #[cold]
+    fn get_in(&self, begin: Begin, tree: Tree, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        let mut txn = self.begin_with(begin)?;
         let found = txn.get_into(tree, key, out)?;
         txn.commit(Level::None)?.handle.wait()?;
         Ok(found)

@@ -472,3 +472,20 @@ fn a_cancelled_transaction_is_rolled_back_at_its_next_statement() {
     assert!(!world.manager.locks().cancel(txn.id()), "it has ended");
     assert!(world.rows(table).is_empty());
 }
+
+/// It used to wait for the writer, as a serializable transaction does.
+#[test]
+fn a_single_read_does_not_wait_for_a_change_under_way() {
+    let world = World::new();
+    let table = world.tables[0];
+    let mut first = world.begin();
+    first.put(table, b"k", b"before").unwrap();
+    first.commit(Level::None).unwrap().handle.wait().unwrap();
+    let mut writer = world.begin();
+    writer.put(table, b"k", b"after").unwrap();
+    let reads = world.manager.stats().read_blocked;
+    assert_eq!(world.manager.get(table, b"k").unwrap().unwrap(), b"before");
+    assert_eq!(world.manager.stats().read_blocked, reads + 1);
+    writer.commit(Level::None).unwrap().handle.wait().unwrap();
+    assert_eq!(world.manager.get(table, b"k").unwrap().unwrap(), b"after");
+}
