@@ -170,14 +170,13 @@ impl Drop for Latched<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::mode::Mode;
     use super::super::queue::Acquired;
     use super::*;
     use longshore_base::Lsn;
 
-    #[cfg(not(loom))]
     #[test]
     fn a_bucket_fills_one_cache_line() {
         assert_eq!(size_of::<Bucket>(), 64);

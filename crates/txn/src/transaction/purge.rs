@@ -194,7 +194,7 @@ fn upper_fence(
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use longshore_base::{PageId, StoreId};
