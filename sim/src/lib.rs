@@ -12,6 +12,7 @@ pub mod life;
 pub mod model;
 pub mod place;
 pub mod points;
+pub mod prepared;
 pub mod required;
 pub mod rng;
 pub mod subject;

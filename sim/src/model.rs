@@ -5,6 +5,7 @@
 //! behind it the commits that were not: the recovered database must equal the state after some
 //! number of those, none torn, none skipped.
 
+use crate::prepared::InDoubt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -141,6 +142,8 @@ pub struct History {
     pending: Vec<Pending>,
     must_survive: usize,
     now: State,
+    /// The prepared transactions.
+    pub prepared: InDoubt,
 }
 
 #[derive(Clone, Debug)]
@@ -174,8 +177,10 @@ impl History {
     /// Every commit so far has been acknowledged as durable, those in doubt excepted.
     pub fn all_durable(&mut self) {
         self.must_survive = self.pending.len();
+        self.prepared.all_durable();
         if self.pending.iter().all(|commit| !commit.in_doubt) {
-            *self = History::starting_at(std::mem::take(&mut self.now));
+            let now = std::mem::take(&mut self.now);
+            self.start_at(now);
         }
     }
 
@@ -187,7 +192,7 @@ impl History {
         let mut candidates = vec![self.durable.clone()];
         for survivors in 0..=self.pending.len() {
             if survivors >= self.must_survive && candidates.contains(&found) {
-                *self = History::starting_at(found);
+                self.start_at(found);
                 return Ok(());
             }
             let Some(commit) = self.pending.get(survivors) else {
@@ -212,13 +217,11 @@ impl History {
         ))
     }
 
-    fn starting_at(state: State) -> History {
-        History {
-            durable: state.clone(),
-            pending: Vec::new(),
-            must_survive: 0,
-            now: state,
-        }
+    fn start_at(&mut self, state: State) {
+        self.durable = state.clone();
+        self.pending.clear();
+        self.must_survive = 0;
+        self.now = state;
     }
 }
 

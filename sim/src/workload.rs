@@ -50,8 +50,8 @@ pub enum Stop {
 }
 
 pub(crate) struct Client {
-    transaction: Transaction,
-    changes: Vec<Change>,
+    pub(crate) transaction: Transaction,
+    pub(crate) changes: Vec<Change>,
     savepoints: Vec<(Savepoint, usize)>,
 }
 
@@ -104,6 +104,7 @@ impl<'a> Workload<'a> {
                 trace(|| "maintain".to_owned());
                 self.sort(self.db.maintain().map(drop))
             }
+            9..13 => self.resolve(),
             _ => self.client_step(),
         }
     }
@@ -123,7 +124,8 @@ impl<'a> Workload<'a> {
             },
         };
         match self.choices.below(100) {
-            0..12 => return self.commit(client),
+            0..10 => return self.commit(client),
+            10..12 => return self.prepare(client),
             12..15 => return self.rollback(client),
             15..19 => match client.transaction.savepoint() {
                 Ok(savepoint) => client.savepoints.push((savepoint, client.changes.len())),

@@ -105,6 +105,8 @@ pub enum Command {
     Drop(Drop),
     /// Print figures about a database
     Stat(OnlyDatabase),
+    /// List the prepared transactions, or decide on one
+    Prepared(Prepared),
     /// Check every page, tree and free-space map
     Verify(OnlyDatabase),
     /// Write tables as files that `load` reads
@@ -360,6 +362,29 @@ pub struct Drop {
 pub struct OnlyDatabase {
     /// Directory of the database
     pub db: String,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `longshore prepared`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A prepared transaction is one part of a commit that spans several databases. It keeps its locks, whatever
+crashes come, until it is told how the whole was decided.
+
+Examples:
+  longshore prepared db
+  longshore prepared db --commit \"transfer 7\"
+  longshore prepared db --rollback \"transfer 8\"")]
+pub struct Prepared {
+    /// Directory of the database
+    pub db: String,
+    /// Commit the transaction of this name
+    #[arg(long, value_name = "GID", conflicts_with = "rollback")]
+    pub commit: Option<String>,
+    /// Roll the transaction of this name back
+    #[arg(long, value_name = "GID")]
+    pub rollback: Option<String>,
     #[command(flatten)]
     pub global: Global,
 }

@@ -53,12 +53,17 @@ impl Engine {
         self.note(self.truncate())
     }
 
-    /// The checkpoint that ends the use of a database: nothing is active, nothing dirty.
+    /// The checkpoint that ends the use of a database: nothing is active, nothing dirty. Where transactions are
+    /// prepared, the next opening has to find them, as after a crash.
     pub(crate) fn checkpoint_clean(&self) -> Result<()> {
         let _one = self.checkpointing.lock();
         self.condition.check_poison()?;
         self.note(self.truncate())?;
-        self.note(self.checkpoint_as(State::Clean))
+        let state = match self.manager.prepared().is_empty() {
+            true => State::Clean,
+            false => State::InUse,
+        };
+        self.note(self.checkpoint_as(state))
     }
 
     /// Gives the free end of the data file back to the file system, where that is worth it.

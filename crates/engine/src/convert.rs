@@ -50,6 +50,12 @@ fn in_table(error: TxnError, table: impl Fn() -> String) -> Error {
         },
         TxnError::Ended { .. } => Error::TransactionEnded,
         TxnError::SavepointGone => Error::SavepointGone,
+        TxnError::AlreadyPrepared { gid } => Error::AlreadyPrepared { gid },
+        TxnError::NotPrepared { gid } => Error::NotPrepared { gid },
+        TxnError::GidLength { length, max } => Error::GidLength {
+            length,
+            maximum: max,
+        },
         TxnError::TooManyTransactions { max } => Error::TooManyTransactions { maximum: max },
         TxnError::ValueTooLong { max } => Error::ValueTooLong { maximum: max },
         TxnError::Source(source) => Error::Source { source },

@@ -11,6 +11,7 @@ use crate::locks::{self, LockEscalation, LockView, LockWaitView};
 use crate::maintenance::{self, Maintained};
 use crate::open::{self, Place};
 use crate::options::{Access, Options};
+use crate::prepared::{self, PreparedView};
 use crate::retry;
 use crate::stats::Stats;
 use crate::table::Table;
@@ -444,6 +445,30 @@ impl Database {
     /// with [`Error::Cancelled`], and it is rolled back. False if no such transaction is active.
     pub fn cancel(&self, transaction: TxnId) -> bool {
         self.engine.manager.locks().cancel(transaction)
+    }
+
+    /// The transactions that are [prepared](Transaction::prepare) and wait for a decision.
+    pub fn prepared(&self) -> Vec<PreparedView> {
+        self.engine.manager.prepared()
+    }
+
+    /// Commits a prepared transaction, as durably as the database is opened for.
+    ///
+    /// # Errors
+    /// [`Error::NotPrepared`]; [`Error::Poisoned`]: whether it is committed, or still prepared, is known only
+    /// after the database was reopened.
+    pub fn commit_prepared(&self, gid: &[u8]) -> Result<()> {
+        prepared::commit(&self.engine, gid, self.engine.options.durability)
+    }
+
+    /// Rolls a prepared transaction back.
+    ///
+    /// The end is not forced to disk: after a crash it may be listed again, to be rolled back once more.
+    ///
+    /// # Errors
+    /// Those of [`Database::commit_prepared`].
+    pub fn rollback_prepared(&self, gid: &[u8]) -> Result<()> {
+        prepared::rollback(&self.engine, gid)
     }
 
     /// Gives a table its own rule for trading locks on rows for one on the table; `None` gives it that

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::maintenance::{CLEAN_PAGES, PURGE_STEPS};
 use crate::open::Place;
 use crate::options::{Access as Mode, Durability, Options};
+use crate::prepared::Gates;
 use longshore_access::{Access, Tree};
 use longshore_base::metrics::Counter;
 use longshore_base::sync::Mutex;
@@ -45,6 +46,8 @@ pub(crate) struct Engine {
     pub(crate) catalog: Catalog,
     pub(crate) condition: Condition,
     pub(crate) counters: Counters,
+    /// What prepared transactions keep closed tables from.
+    pub(crate) gates: Gates,
     /// Held while a checkpoint is taken.
     pub(crate) checkpointing: Mutex<()>,
     /// Held while garbage is freed, and by whoever must not see that happen.
@@ -164,6 +167,7 @@ impl Engine {
             control,
             condition: Condition::default(),
             counters: Counters::default(),
+            gates: Gates::default(),
             checkpointing: Mutex::new(()),
             purging: Mutex::new(()),
             background_error: Mutex::new(None),

@@ -294,6 +294,33 @@ pub enum Error {
         /// The budget in bytes.
         bytes_max: usize,
     },
+    /// A prepared transaction has the name already.
+    #[error(
+        "a transaction is prepared as \"{}\" already; choose another name, or resolve that one first",
+        gid.escape_ascii()
+    )]
+    AlreadyPrepared {
+        /// The name.
+        gid: Arc<[u8]>,
+    },
+    /// No prepared transaction has the name.
+    #[error(
+        "no transaction is prepared as \"{}\": it was resolved already, or never prepared here; `prepared()` \
+         lists those that are",
+        gid.escape_ascii()
+    )]
+    NotPrepared {
+        /// The name.
+        gid: Arc<[u8]>,
+    },
+    /// A name that no prepared transaction may have.
+    #[error("the name of a prepared transaction has 1 to {maximum} bytes; this one has {length}")]
+    GidLength {
+        /// Length of the refused name in bytes.
+        length: usize,
+        /// The longest name.
+        maximum: usize,
+    },
     /// Too many transactions are active.
     #[error(
         "{maximum} transactions are active, which is the most allowed; try again when some have ended, or \

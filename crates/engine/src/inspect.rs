@@ -17,7 +17,8 @@ use std::sync::Arc;
 pub struct LogEntry {
     /// Where it starts.
     pub lsn: Lsn,
-    /// What kind of record it is: `row`, `undo`, `structure`, `commit`, `end`, `checkpoint`.
+    /// What kind of record it is: `row`, `undo`, `structure`, `prepare`, `commit`, `end`,
+    /// `checkpoint`.
     pub kind: &'static str,
     /// The transaction it belongs to; 0 for nobody's.
     pub txn: TxnId,
@@ -92,6 +93,7 @@ fn describe(record: &Record) -> (&'static str, String) {
             ("structure", or_unreadable(text))
         }
         ends::COMMIT => ("commit", String::new()),
+        ends::PREPARE => ("prepare", format!("as \"{}\"", body.escape_ascii())),
         ends::END => ("end", "rolled back".to_owned()),
         CHECKPOINT => ("checkpoint", checkpoint_text(body)),
         _ => ("unknown", format!("kind {}", record.kind)),

@@ -97,7 +97,9 @@ impl Keeper {
     fn check_unused(&self) -> Result<()> {
         // The purger's own transactions are not meant.
         let _purging = self.engine.purging.lock();
-        match self.engine.manager.active() {
+        let manager = &self.engine.manager;
+        // Those that are prepared wait for the next opening.
+        match manager.active() - manager.prepared().len() {
             0 => Ok(()),
             transactions => Err(Error::StillInUse { transactions }),
         }

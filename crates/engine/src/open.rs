@@ -18,6 +18,7 @@ use crate::engine::{Engine, Files, Storage};
 use crate::error::{Error, Result};
 use crate::index;
 use crate::options::{Access as Mode, DoubleWrite, Options};
+use crate::prepared;
 use crate::recovery;
 use longshore_access::Tree;
 use longshore_base::{Environment, PageId, StoreId, crash_point};
@@ -139,14 +140,20 @@ pub(crate) fn open(place: Place) -> Result<Arc<Engine>> {
     let history = recovery::repeat_history(&storage, &found)?;
     let first_txn = history.next_txn.max(found.next_txn);
     let engine = Engine::new(place, lock, control, storage, first_txn);
-    match found.state {
-        State::Clean => engine
-            .control
-            .update(|control| control.state = State::InUse)?,
+    let adopted = match found.state {
+        State::Clean => {
+            engine
+                .control
+                .update(|control| control.state = State::InUse)?;
+            Vec::new()
+        }
         State::InUse => recovery::take_back(&engine, history)?,
-    }
+    };
     ddl::give_up_interrupted_loads(&engine)?;
-    index::give_up_interrupted_builds(&engine)?;
+    index::give_up_interrupted_builds(&engine, |entries| {
+        adopted.iter().any(|one| one.has_changed(entries))
+    })?;
+    prepared::enter_tables(&engine, adopted)?;
     Ok(Arc::new(engine))
 }
 

@@ -7,6 +7,7 @@
 //! | torn pages | double-write area | puts pages back that a crash tore |
 //! | analysis | log from `scan_lsn` | finds the losers, and each page's last reset |
 //! | redo | log from `redo_lsn` | applies each change that its page lacks, losers' too: see [`redo`](crate::redo) |
+//! | prepared | chain of each | takes its locks and images again: see [`prepared`](crate::prepared) |
 //! | undo | each loser's chain | reverses its rows, logging a CLR for each |
 //! | checkpoint | | so that the next restart need not do this again |
 //!
@@ -34,6 +35,7 @@ use crate::checkpoint::CHECKPOINT;
 use crate::control::Control;
 use crate::engine::{Engine, Storage};
 use crate::error::{Error, Result};
+use crate::prepared::{self, Adopted};
 use crate::redo::{self, Batch};
 use longshore_access::record::{self, PageChange};
 use longshore_base::{Lsn, PageId, TxnId, crash_point};
@@ -52,6 +54,8 @@ type Losers = HashMap<TxnId, Lsn, BuildHasherDefault<NumberHasher>>;
 pub(crate) struct History {
     /// Transactions without an end, and the last record of each.
     losers: Losers,
+    /// The names of those without an end that were prepared.
+    prepared: HashMap<TxnId, Vec<u8>, BuildHasherDefault<NumberHasher>>,
     resets: Resets,
     /// A number above that of every transaction seen.
     pub(crate) next_txn: u64,
@@ -87,11 +91,23 @@ pub(crate) fn repeat_history(storage: &Storage, control: &Control) -> Result<His
     Ok(history)
 }
 
-/// Undoes what never committed, and takes a checkpoint.
-pub(crate) fn take_back(engine: &Engine, history: History) -> Result<()> {
+/// A transaction that was prepared, and never resolved.
+pub(crate) struct InDoubt {
+    pub(crate) txn: TxnId,
+    pub(crate) gid: Vec<u8>,
+    /// Its PREPARE record.
+    pub(crate) last: Lsn,
+}
+
+/// Takes over what was prepared, undoes what never committed, and takes a checkpoint.
+/// Returns what has been taken over.
+pub(crate) fn take_back(engine: &Engine, mut history: History) -> Result<Vec<Adopted>> {
+    let in_doubt = history.in_doubt();
+    let adopted = prepared::adopt(engine, in_doubt)?;
     engine.manager.restart_undo(sorted(history.losers))?;
     crash_point("restart.undone");
-    engine.checkpoint()
+    engine.checkpoint()?;
+    Ok(adopted)
 }
 
 fn sorted(losers: Losers) -> Vec<(TxnId, Lsn)> {
@@ -101,16 +117,36 @@ fn sorted(losers: Losers) -> Vec<(TxnId, Lsn)> {
 }
 
 impl History {
+    /// Those that were prepared, which are no losers.
+    fn in_doubt(&mut self) -> Vec<InDoubt> {
+        let mut in_doubt = Vec::new();
+        for (txn, gid) in std::mem::take(&mut self.prepared) {
+            if let Some(last) = self.losers.remove(&txn) {
+                in_doubt.push(InDoubt { txn, gid, last });
+            }
+        }
+        in_doubt.sort_unstable_by_key(|doubt| doubt.last);
+        in_doubt
+    }
+
     fn see(&mut self, record: &Record, redo_lsn: Lsn) -> Result<()> {
         self.next_txn = self.next_txn.max(record.txn.get() + 1);
         match record.kind {
             record::ROW | record::CLR => {
                 self.losers.insert(record.txn, record.lsn);
+                // A rollback that was decided.
+                self.prepared.remove(&record.txn);
                 self.see_changes(record, redo_lsn)
             }
             record::SMO => self.see_changes(record, redo_lsn),
             txn_record::COMMIT | txn_record::END => {
                 self.losers.remove(&record.txn);
+                self.prepared.remove(&record.txn);
+                Ok(())
+            }
+            txn_record::PREPARE => {
+                self.losers.insert(record.txn, record.lsn);
+                self.prepared.insert(record.txn, record.body.to_vec());
                 Ok(())
             }
             CHECKPOINT => Ok(()),

@@ -18,10 +18,10 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::gate::Entered;
 use crate::index::{self, IndexError, RowChange};
 use crate::lease::Lease;
 use crate::options::{Access, Durability};
+use crate::prepared::{self, Inside, Prepared};
 use crate::table::{Table, TableState};
 use crate::transaction::TransactionOptions;
 use longshore_access::Tree;
@@ -51,7 +51,7 @@ struct State {
     /// `None` once ended.
     txn: Option<Transaction>,
     /// The tables used so far.
-    entered: Vec<(Arc<TableState>, Entered)>,
+    entered: Inside,
     /// Why nothing but a rollback is possible.
     doom: Option<Error>,
 }
@@ -268,6 +268,19 @@ impl Shared {
         outcome
     }
 
+    /// Ends the transaction for its user; it waits for a decision under the name `gid`.
+    pub(crate) fn prepare(&self, gid: &[u8]) -> Result<Prepared> {
+        let mut state = self.active_for_change()?;
+        let state = &mut *state;
+        let txn = state.txn.take().ok_or(Error::TransactionEnded)?;
+        let (lease, durability) = (&self.lease, self.durability);
+        let outcome = prepared::prepare(lease, txn, &mut state.entered, gid, durability);
+        self.leave(state);
+        let (prepared, handle) = outcome?;
+        self.engine().note(handle.wait())?;
+        Ok(prepared)
+    }
+
     /// Ends the transaction if it has not ended yet; nothing of it stays.
     pub(crate) fn roll_back(&self) -> Result<()> {
         let mut state = self.state.lock();
@@ -287,9 +300,7 @@ impl Shared {
     fn leave(&self, state: &mut State) {
         // Release: pairs with `is_ended`.
         self.ended.store(true, Ordering::Release);
-        for (table, entered) in state.entered.drain(..) {
-            table.gate.leave(entered);
-        }
+        prepared::leave(&mut state.entered);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::large::{ValueReader, Watched};
 use crate::lease::Lease;
 use crate::locks::TableLock;
 use crate::options::{Access, Durability, Isolation};
+use crate::prepared::Prepared;
 use crate::range::{self, KeyRange};
 use crate::shared::Shared;
 use crate::table::Table;
@@ -486,6 +487,21 @@ impl Transaction {
     pub fn commit_with(self, durability: Durability) -> Result<CommitHandle> {
         let commit = self.shared.commit(durability)?;
         Ok(CommitHandle::new(Arc::clone(self.shared.engine()), commit))
+    }
+
+    /// Prepares the transaction to be committed or rolled back later, by its name, whatever crashes come
+    /// between: the first phase of a commit that spans several databases. Names have 1 to 255 bytes.
+    ///
+    /// It keeps its locks, its place among the open transactions, and the log from its first record on, until it
+    /// is resolved by the answer, by [`Database::commit_prepared`](crate::Database::commit_prepared), or by
+    /// [`Database::rollback_prepared`](crate::Database::rollback_prepared). After a restart it has its locks on
+    /// the rows that it has changed again, but not on those that it has only read.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyPrepared`], [`Error::GidLength`], [`Error::LogFull`], [`Error::ReadOnly`], and those of
+    /// [`Transaction::commit`]. After an error other than [`Error::Poisoned`] the transaction was rolled back.
+    pub fn prepare(self, gid: &[u8]) -> Result<Prepared> {
+        self.shared.prepare(gid)
     }
 
     /// Undoes everything. Dropping the transaction does the same, without telling of errors.

@@ -39,6 +39,26 @@ pub enum TxnError {
     /// The savepoint is another transaction's, or lies behind one that was rolled back to.
     #[error("the savepoint is not, or no longer, one of this transaction")]
     SavepointGone,
+    /// A prepared transaction has this name. The one that was to be prepared has been rolled back.
+    #[error("a transaction is prepared as \"{}\" already; choose another name, or resolve that one", gid.escape_ascii())]
+    AlreadyPrepared {
+        /// The name.
+        gid: Arc<[u8]>,
+    },
+    /// No prepared transaction has this name.
+    #[error("no transaction is prepared as \"{}\"; it was resolved already, or never prepared here", gid.escape_ascii())]
+    NotPrepared {
+        /// The name.
+        gid: Arc<[u8]>,
+    },
+    /// A name that no prepared transaction may have. The one that was to be prepared has been rolled back.
+    #[error("the name of a prepared transaction has 1 to {max} bytes; this one has {length}")]
+    GidLength {
+        /// Bytes of the refused name.
+        length: usize,
+        /// Bytes that it may have.
+        max: usize,
+    },
     /// As many transactions are open as are allowed.
     #[error(
         "{max} transactions are open, which is all that may be; end some, or raise the option \

@@ -7,6 +7,7 @@ mod dump;
 mod get;
 mod load;
 mod log;
+mod prepared;
 mod put;
 mod rename;
 mod scan;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Drop(args) => drop::run(&args.global, &args),
         Command::Tables(args) => tables::run(&args.global, &args),
         Command::Stat(args) => stat::run(&args.global, &args),
+        Command::Prepared(args) => prepared::run(&args.global, &args),
         Command::Verify(args) => verify::run(&args.global, &args),
         Command::Dump(args) => dump::run(&args.global, &args),
         Command::Log(args) => log::run(&args.global, &args),

@@ -7,5 +7,6 @@ mod kill;
 mod load;
 mod look;
 mod names;
+mod prepared;
 mod rows;
 mod scan;

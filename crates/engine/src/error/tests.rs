@@ -53,6 +53,9 @@ fn retry(error: &Error) -> Retry {
         | Error::LockTableFull { .. }
         | Error::TransactionEnded
         | Error::SavepointGone
+        | Error::AlreadyPrepared { .. }
+        | Error::NotPrepared { .. }
+        | Error::GidLength { .. }
         | Error::GaveUp { .. }
         | Error::ReadOnly
         | Error::Closed
@@ -155,6 +158,16 @@ fn all() -> Vec<Error> {
         Error::TooManyTransactions { maximum: 1 },
         Error::TransactionEnded,
         Error::SavepointGone,
+        Error::AlreadyPrepared {
+            gid: Arc::from(&b"g"[..]),
+        },
+        Error::NotPrepared {
+            gid: Arc::from(&b"g"[..]),
+        },
+        Error::GidLength {
+            length: 0,
+            maximum: 255,
+        },
         Error::GaveUp {
             attempts: 3,
             last: Box::new(Error::TransactionEnded),
@@ -216,7 +229,7 @@ fn every_error_says_whether_another_attempt_can_help() {
 }
 
 /// How many variants `retry` has to decide on.
-const VARIANTS: usize = 49;
+const VARIANTS: usize = 52;
 
 #[test]
 fn damage_names_file_page_and_reason() {

@@ -219,11 +219,16 @@ fn take_away(engine: &Engine, table: &Table, index: &Arc<IndexState>) -> Result<
     Ok(())
 }
 
-/// Drops the indexes whose building ended in a crash.
-pub(crate) fn give_up_interrupted_builds(engine: &Engine) -> Result<()> {
+/// Drops the indexes whose building ended in a crash; not those whose entries a prepared transaction has changed,
+/// which keep waiting until the next opening.
+pub(crate) fn give_up_interrupted_builds(
+    engine: &Engine,
+    is_kept: impl Fn(longshore_base::StoreId) -> bool,
+) -> Result<()> {
     for (name, row) in ddl::tables(engine)? {
         let key = catalog::key_of(&name)?;
-        for index in row.indexes.iter().filter(|index| !index.is_ready) {
+        let interrupted = row.indexes.iter().filter(|index| !index.is_ready);
+        for index in interrupted.filter(|index| !is_kept(index.tree.store)) {
             transact(engine, |engine, txn| {
                 remove_from_row(engine, txn, &key, index.tree)
             })?;

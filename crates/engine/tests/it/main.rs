@@ -15,6 +15,7 @@ mod locks;
 mod model;
 mod people;
 mod poisoned;
+mod prepared;
 mod read_only;
 mod redo;
 mod reopen;

@@ -135,7 +135,7 @@ pub(super) fn finish(core: &Core, work: &mut Work, lsn: Option<Lsn>, level: Leve
 }
 
 /// Waits for `own`, and for `seen` unless `own` implies it.
-fn handle(core: &Core, own: Dependency, seen: Dependency) -> CommitHandle {
+pub(super) fn handle(core: &Core, own: Dependency, seen: Dependency) -> CommitHandle {
     let implied = seen.is_none()
         || seen.lsn() <= own.lsn() && seen.level() <= own.level()
         || core.log.is_durable(seen.lsn());

@@ -1,8 +1,9 @@
 //! What all transactions of a database share.
 
 use super::Transaction;
+use super::prepared::PreparedOnes;
 use super::purge::GhostHints;
-use super::slots::Slots;
+use super::slots::{Slots, Taken};
 use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::{Dependency, LockManager, LockName, LockStats};
@@ -74,6 +75,7 @@ pub(crate) struct Core {
     pub versions: Versions,
     pub counters: Counters,
     pub ghosts: GhostHints,
+    pub prepared: PreparedOnes,
     /// Held by the one purge round under way.
     pub purging: Mutex<()>,
     /// Why all work is refused, once it is.
@@ -130,6 +132,7 @@ impl TransactionManager {
             options,
             counters: Counters::default(),
             ghosts: GhostHints::default(),
+            prepared: PreparedOnes::default(),
             purging: Mutex::new(()),
             failure: OnceLock::new(),
         });
@@ -152,6 +155,14 @@ impl TransactionManager {
         let door = Arc::clone(&self.doors[thread_number() % STRIPES]);
         let taken = door.core.slots.take()?;
         let work = Work::new(&door.core, taken);
+        Ok(Transaction::new(door, work))
+    }
+
+    /// Begins a transaction that has a number already.
+    pub(super) fn begin_as(&self, txn: TxnId) -> Result<Transaction> {
+        let door = Arc::clone(&self.doors[thread_number() % STRIPES]);
+        let index = door.core.slots.take_slot()?;
+        let work = Work::new(&door.core, Taken { index, txn });
         Ok(Transaction::new(door, work))
     }
 
@@ -307,6 +318,13 @@ impl TransactionManager {
 
     pub(crate) fn core(&self) -> &Core {
         &self.core
+    }
+}
+
+impl Drop for TransactionManager {
+    fn drop(&mut self) {
+        // They hold the core that holds them.
+        self.core.prepared.abandon();
     }
 }
 

@@ -45,6 +45,7 @@ mod commit;
 mod delete_range;
 mod garbage;
 mod manager;
+mod prepared;
 mod purge;
 mod savepoint;
 mod scan;
@@ -59,6 +60,7 @@ mod work;
 pub use batch::{Batch, Direction};
 pub use commit::{Commit, CommitHandle};
 pub use manager::{Begin, Isolation, TransactionManager, TxnOptions, TxnStats};
+pub use prepared::{GID_BYTES_MAX, PreparedView};
 pub use savepoint::Savepoint;
 pub use snapshot::Statement;
 pub use value::ValueReader;
@@ -367,11 +369,8 @@ impl Transaction {
     /// [`TxnError::Ended`]; [`TxnError::TimeLimit`]; [`TxnError::Failed`] when the log takes no record: whether
     /// the changes last is known after reopening. After any other error the transaction was rolled back.
     pub fn commit(mut self, level: Level) -> Result<Commit> {
-        self.check()?;
+        self.may_end()?;
         let core = &self.door.core;
-        if let Err(error) = self.work.check_time(core) {
-            return Err(self.statement_failed(Lsn::ZERO, error));
-        }
         match self.work.place_commit(core, level) {
             Ok(lsn) => {
                 self.state = State::Gone;
@@ -417,6 +416,13 @@ impl Transaction {
             Ok(value) => Ok(value),
             Err(error) => Err(self.statement_failed(before, error)),
         }
+    }
+
+    /// Refuses to commit or prepare what is over, or takes too long.
+    fn may_end(&mut self) -> Result<()> {
+        self.check()?;
+        let checked = self.work.check_time(&self.door.core);
+        checked.map_err(|error| self.statement_failed(Lsn::ZERO, error))
     }
 
     #[inline]

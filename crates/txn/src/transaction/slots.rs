@@ -70,6 +70,13 @@ impl Slots {
 
     /// Takes a free slot, if possible one that this thread had before.
     pub fn take(&self) -> Result<Taken> {
+        let index = self.take_slot()?;
+        let txn = self.next_id(index);
+        Ok(Taken { index, txn })
+    }
+
+    /// Takes a free slot for a transaction that has an id.
+    pub fn take_slot(&self) -> Result<usize> {
         let count = self.slots.len();
         let start = thread_number() * THREAD_STRIDE;
         let index = (start..start + count)
@@ -81,8 +88,7 @@ impl Slots {
             // SeqCst: before the slot's position is published; pairs with `oldest_first`.
             self.high.fetch_max(index + 1, Ordering::SeqCst);
         }
-        let txn = self.next_id(index);
-        Ok(Taken { index, txn })
+        Ok(index)
     }
 
     /// The next id of the slot. Called by the slot's holder.

@@ -126,7 +126,7 @@ fn log_end(core: &Core, cx: &mut LogContext) -> Result<()> {
 }
 
 #[cold]
-fn unreadable(record: &Record, why: &dyn std::fmt::Display) -> TxnError {
+pub(super) fn unreadable(record: &Record, why: &dyn std::fmt::Display) -> TxnError {
     LogError::Damaged {
         segment: String::from("(read for undo)"),
         offset: record.lsn.get(),

@@ -1,0 +1,168 @@
+//! Prepared transactions: what the model knows of them, and when they are resolved.
+//!
+//! One that was acknowledged is listed after every crash until it is resolved. One whose preparing, committing
+//! or rolling back a crash has cut off may be listed or not, and so may one that was rolled back, for that is
+//! not forced to disk. What is listed has happened to nobody: resolved later, it happens whole or not at all.
+
+use crate::model::{Change, Short};
+use crate::subject::{Subject, read_all};
+use crate::trace::trace;
+use crate::workload::{Client, Stop, Workload, has_failed};
+use longshore::{Database, Error};
+use std::collections::BTreeMap;
+
+/// The prepared transactions of a run, by name.
+#[derive(Clone, Debug, Default)]
+pub struct InDoubt {
+    by_gid: BTreeMap<Vec<u8>, Known>,
+    prepared: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    changes: Vec<Change>,
+    listed: Listed,
+}
+
+/// Whether the database lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    Surely,
+    Perhaps,
+}
+
+impl InDoubt {
+    /// The names of those that are surely listed.
+    fn open(&self) -> Vec<Vec<u8>> {
+        let open = self.by_gid.iter();
+        let open = open.filter(|(_, known)| known.listed == Listed::Surely);
+        open.map(|(gid, _)| gid.clone()).collect()
+    }
+
+    /// Whether none can be listed.
+    pub fn is_empty(&self) -> bool {
+        self.by_gid.is_empty()
+    }
+
+    /// What was resolved is safe, and listed no more.
+    pub fn all_durable(&mut self) {
+        self.by_gid
+            .retain(|_, known| known.listed == Listed::Surely);
+    }
+
+    /// Learns after a restart what is listed.
+    fn learn(&mut self, listed: &[Vec<u8>]) -> Result<(), String> {
+        if let Some(lost) = self.open().iter().find(|gid| !listed.contains(gid)) {
+            return Err(format!("prepared transaction {} is lost", Short(lost)));
+        }
+        if let Some(gid) = listed.iter().find(|gid| !self.by_gid.contains_key(*gid)) {
+            return Err(format!("nobody has prepared {}", Short(gid)));
+        }
+        self.by_gid.retain(|gid, known| {
+            known.listed = Listed::Surely;
+            listed.contains(gid)
+        });
+        Ok(())
+    }
+}
+
+impl Workload<'_> {
+    pub(crate) fn prepare(&mut self, client: Client) -> Result<(), Stop> {
+        let in_doubt = &mut self.history.prepared;
+        in_doubt.prepared += 1;
+        let gid = format!("transaction {}", in_doubt.prepared).into_bytes();
+        trace(|| {
+            format!(
+                "  prepare {}, {} changes",
+                Short(&gid),
+                client.changes.len()
+            )
+        });
+        let listed = match client.transaction.prepare(&gid) {
+            Ok(_) => {
+                // It is durable, and all that was logged before.
+                self.history.all_durable();
+                Listed::Surely
+            }
+            Err(Error::LogFull { .. }) => return Ok(()),
+            Err(error) if has_failed(self.disk) => {
+                self.learn_of(gid, client.changes, Listed::Perhaps);
+                return Err(Stop::Failed(error));
+            }
+            Err(error) => return self.sort(Err(error)),
+        };
+        self.learn_of(gid, client.changes, listed);
+        Ok(())
+    }
+
+    fn learn_of(&mut self, gid: Vec<u8>, changes: Vec<Change>, listed: Listed) {
+        let known = Known { changes, listed };
+        self.history.prepared.by_gid.insert(gid, known);
+    }
+
+    /// Commits or rolls back one of the prepared transactions, if there is any.
+    pub(crate) fn resolve(&mut self) -> Result<(), Stop> {
+        let open = self.history.prepared.open();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let gid = &open[self.choices.index(open.len())];
+        let commits = self.choices.one_in(2);
+        trace(|| format!("resolve {}: commit {commits}", Short(gid)));
+        let Some(mut known) = self.history.prepared.by_gid.remove(gid) else {
+            return Ok(());
+        };
+        known.listed = Listed::Perhaps;
+        let outcome = match commits {
+            true => self.db.commit_prepared(gid),
+            false => self.db.rollback_prepared(gid),
+        };
+        match (&outcome, commits) {
+            (Ok(()), true) => {
+                self.history.committed(known.changes);
+                self.history.all_durable();
+                return Ok(());
+            }
+            (Err(_), true) => self.history.in_doubt(known.changes.clone()),
+            (_, false) => {}
+        }
+        self.history.prepared.by_gid.insert(gid.clone(), known);
+        self.sort(outcome)
+    }
+}
+
+impl Subject {
+    /// Holds what is listed after a restart against the model, and resolves it, or leaves it to the clients;
+    /// tells whether none is left.
+    ///
+    /// # Errors
+    /// What is lost, invented, or torn.
+    pub fn settle(&mut self, db: &Database) -> Result<bool, String> {
+        let listed: Vec<_> = db.prepared().into_iter().map(|view| view.gid).collect();
+        self.history.prepared.learn(&listed)?;
+        let failed = |error: Error| format!("after recovery: {error}");
+        for gid in listed {
+            let way = self.choices.below(3);
+            trace(|| format!("settle {}: way {way}", Short(&gid)));
+            match way {
+                0 => continue,
+                1 => db.rollback_prepared(&gid).map_err(failed)?,
+                _ => db.commit_prepared(&gid).map_err(failed)?,
+            }
+            let known = self.history.prepared.by_gid.get_mut(&gid);
+            let known = known.ok_or("it was learned of above")?;
+            known.listed = Listed::Perhaps;
+            if way == 2 {
+                let changes = std::mem::take(&mut known.changes);
+                self.history.prepared.by_gid.remove(&gid);
+                self.history.committed(changes);
+                self.history.all_durable();
+            }
+        }
+        let found = read_all(db).map_err(failed)?;
+        match self.history.now().difference(&found) {
+            Some(difference) => Err(format!("after resolving: {difference}")),
+            None => Ok(self.history.prepared.open().is_empty()),
+        }
+    }
+}
