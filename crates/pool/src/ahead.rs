@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_memory_again_as_is_in_use_is_brought_in() {
+    fn as_much_again_as_is_in_use_is_brought_in() {
         let pool = pool();
         use_pages(&pool, 0..64);
         assert!(pool.wants_memory());
