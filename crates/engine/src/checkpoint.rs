@@ -46,11 +46,23 @@ const TRUNCATE_SHARE: u64 = 5;
 impl Engine {
     /// Takes a checkpoint; one at a time.
     pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_unless(|| false).map(|_| ())
+    }
+
+    /// Takes a checkpoint when its turn has come, unless there is no need any more; tells whether it has.
+    pub(crate) fn checkpoint_unless(&self, is_needless: impl Fn() -> bool) -> Result<bool> {
+        if is_needless() {
+            return Ok(false);
+        }
         let _one = self.checkpointing.lock();
+        if is_needless() {
+            return Ok(false);
+        }
         // Looked at under the lock: once the database is closed, others may have opened it.
         self.condition.check()?;
         self.note(self.checkpoint_as(State::InUse))?;
-        self.note(self.truncate())
+        self.note(self.truncate())?;
+        Ok(true)
     }
 
     /// The checkpoint that ends the use of a database: nothing is active, nothing dirty. Where transactions are
