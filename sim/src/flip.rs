@@ -105,6 +105,11 @@ fn worked() -> Result<(Subject, State), String> {
         Err(Stop::Wrong(wrong)) => return Err(wrong),
         Err(Stop::Failed(error)) => return Err(format!("work: {error}")),
     }
+    // What waits for a decision holds locks, and rows that belong to no state yet.
+    for view in db.prepared() {
+        db.rollback_prepared(&view.gid)
+            .map_err(|error| format!("rollback of a prepared transaction: {error}"))?;
+    }
     let mut rows = subject.history.now().clone();
     // A row with a chain, so that there is a page of that kind.
     let large = commit_row(&db, &rows, 0, 9000).map_err(|error| format!("commit: {error}"))?;
