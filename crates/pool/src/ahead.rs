@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_ahead_is_given_back_with_the_frames() {
+    fn what_is_ahead_is_given_back_by_shrinking() {
         let pool = pool();
         use_pages(&pool, 0..300);
         pool.maintain(0).unwrap();
