@@ -152,6 +152,7 @@ impl Pool {
             let mut cleaner = self.cleaner.lock();
             self.settle_tail(&mut cleaner)?;
             drop(cleaner);
+            // Acquire: pairs with the Release stores of `true`; whoever left frames unsettled did so before.
             if !self.tail_unsettled.load(Ordering::Acquire) {
                 return Ok(());
             }

@@ -18,7 +18,7 @@
 //! and each change is somebody's progress.
 //!
 //! # Victim
-//! The youngest transaction of the circle, that is, the one with the greatest id: it has probably done
+//! The youngest transaction of the circle, that is, nearly always, the one with the greatest id: it has probably done
 //! the least, and transactions that grow old are spared, so a retried one gets through in the end.
 //! All who find the same circle choose the same victim.
 
