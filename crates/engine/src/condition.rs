@@ -9,7 +9,8 @@
 //!
 //! # Ordering
 //! The state is read before every call and written a few times in the life of a database. SeqCst on
-//! closing pairs with `Engine::begin`, which registers its transaction and then looks again.
+//! closing pairs with `Engine::begin`, which registers its transaction and then looks again; the other steps are
+//! SeqCst with it, and the store of POISONED carries the cause to whoever loads it.
 
 use crate::error::{Error, Result};
 use longshore_base::sync::atomic::{AtomicU8, Ordering};

@@ -202,6 +202,7 @@ impl Closed<'_> {
 
     fn settle(&self, phase: u64) {
         let _turn = self.gate.turn.lock();
+        // Relaxed: between closing and opening only we change it.
         let closings = (self.gate.state.load(Ordering::Relaxed) & !PHASE) + PHASE + 1;
         // SeqCst: what was done behind the gate is seen by who enters next.
         self.gate.state.store(closings | phase, Ordering::SeqCst);
@@ -290,6 +291,7 @@ mod tests {
                 std::thread::spawn(move || {
                     for _ in 0..2000 {
                         let entered = gate.enter(&*ENV, LONG).expect("the gate opens again");
+                        // SeqCst: the strictest witness; the closer's load must find nobody here.
                         inside.fetch_add(1, Ordering::SeqCst);
                         std::hint::spin_loop();
                         inside.fetch_sub(1, Ordering::SeqCst);

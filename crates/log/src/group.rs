@@ -417,6 +417,7 @@ impl Group {
     /// Says that a thread will call [`Group::wait_for_work`] until the guard is dropped.
     pub fn attach_flusher(&self) -> FlusherGuard<'_> {
         let state = self.state.lock();
+        // Relaxed: ordered by the mutex; a hint for who looks without it.
         self.progress.has_flusher.store(true, Ordering::Relaxed);
         drop(state);
         FlusherGuard { group: self }

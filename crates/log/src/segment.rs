@@ -176,7 +176,7 @@ impl Segment {
         disk.sync_directory().map_err(PrepareError::Sync)?;
         crash_point("log.recycled");
         let next = Segment::new(name, start, self.bytes, self.file.clone());
-        // Nobody needs it any more, so it has been written from end to end.
+        // Nobody needs it any more, so it has been written from end to end. Relaxed: nobody else has it yet.
         next.filled.store(next.end(), Ordering::Relaxed);
         Ok(next)
     }

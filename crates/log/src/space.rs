@@ -26,7 +26,9 @@
 //! there waits for a segment. The writer takes it only when the reserve is used up.
 //!
 //! # Ordering
-//! `prepared` is stored with Release after the segment is in the table; who sees it with Acquire finds it.
+//! `prepared` is stored with Release after the segment is in the table; who sees it with Acquire finds it. Under
+//! `preparing`, which is held wherever it changes, it is loaded Relaxed. `demand` is a sum: all its accesses are
+//! Relaxed, and what a claim may then use was ordered by the load of `prepared` before it.
 
 use crate::group::Group;
 use crate::segment::{self, PrepareError, Segment};
