@@ -20,6 +20,8 @@
 //! holding it does not make the others burn its time slice.
 
 use super::dependency::Dependency;
+use super::mode::{Mode, PACKED};
+use super::name::LockName;
 use super::queue::Queue;
 use longshore_base::bits::Field;
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
@@ -64,34 +66,48 @@ impl Summary {
         GAPS.is_set(self.0)
     }
 
+    #[inline]
     fn of(queue: &Queue) -> Summary {
-        Summary(queue.iter().fold(0, |word, request| {
-            word + REQUESTS.one()
-                + u64::from(request.held.writes_key()) * WRITERS.one()
-                + u64::from(request.held.reads_gap()) * GAPS.one()
-        }))
+        let counts = queue
+            .iter()
+            .map(|r| COUNTS[usize::from(r.held.bits()) % PACKED]);
+        Summary(counts.sum())
     }
 }
 
-/// How a latch was come by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Latching {
-    /// At the first attempt.
-    Free,
-    /// Somebody else held it.
-    Contended,
+/// What a request adds to the summary, by the mode it holds.
+static COUNTS: [u64; PACKED] = counts();
+
+const fn counts() -> [u64; PACKED] {
+    let mut counts = [REQUESTS.one(); PACKED];
+    let mut bits = 0;
+    while bits < PACKED {
+        let mode = Mode::from_bits(bits as u8);
+        if mode.writes_key() {
+            counts[bits] += WRITERS.one();
+        }
+        if mode.reads_gap() {
+            counts[bits] += GAPS.one();
+        }
+        bits += 1;
+    }
+    counts
 }
 
 impl Bucket {
-    /// Takes the latch.
-    #[inline]
-    pub fn latch(&self) -> (Latched<'_>, Latching) {
-        let (queue, how) = match self.queue.try_lock() {
-            Some(queue) => (queue, Latching::Free),
-            None => (self.queue.lock(), Latching::Contended),
-        };
+    /// Takes the latch if it is free.
+    #[inline(always)]
+    pub fn try_latch(&self) -> Option<Latched<'_>> {
+        let queue = self.queue.try_lock()?;
         let bucket = self;
-        (Latched { bucket, queue }, how)
+        Some(Latched { bucket, queue })
+    }
+
+    /// Takes the latch.
+    pub fn latch(&self) -> Latched<'_> {
+        let queue = self.queue.lock();
+        let bucket = self;
+        Latched { bucket, queue }
     }
 
     /// What the bucket holds and whom a reader of it depends on. Stores nothing.
@@ -108,12 +124,12 @@ impl Bucket {
     /// Whether nobody holds `name` to change it, and if so, whose commit a reader of it depends on.
     /// Stores nothing unless somebody changes something in this bucket.
     #[inline]
-    pub fn unlocked_for_read(&self, name: u64) -> Option<Dependency> {
+    pub fn unlocked_for_read(&self, name: LockName) -> Option<Dependency> {
         let (summary, dependency) = self.glance();
         if !summary.has_writers() {
             return Some(dependency);
         }
-        let (latched, _) = self.latch();
+        let latched = self.latch();
         let is_free = !latched.of(name).any(|r| r.held.writes_key());
         is_free.then(|| latched.last_commit())
     }
@@ -177,6 +193,10 @@ mod tests {
     use super::*;
     use longshore_base::Lsn;
 
+    fn name(n: u64) -> LockName {
+        LockName::of_parts(n, 0)
+    }
+
     #[test]
     fn a_bucket_fills_one_cache_line() {
         assert_eq!(size_of::<Bucket>(), 64);
@@ -187,16 +207,19 @@ mod tests {
         let bucket = Bucket::default();
         assert!(bucket.glance().0.is_empty());
         {
-            let (mut latched, how) = bucket.latch();
-            assert_eq!(how, Latching::Free);
-            assert_eq!(latched.acquire(1, 1, Mode::WRITE), Acquired::Granted);
-            assert_eq!(latched.acquire(2, 2, Mode::READ_GAP), Acquired::Granted);
+            let mut latched = bucket.latch();
+            assert!(bucket.try_latch().is_none());
+            assert_eq!(latched.acquire(name(1), 1, Mode::WRITE), Acquired::Granted);
+            assert_eq!(
+                latched.acquire(name(2), 2, Mode::READ_GAP),
+                Acquired::Granted
+            );
         }
         let (summary, _) = bucket.glance();
         assert!(summary.has_writers() && summary.has_gaps() && !summary.is_empty());
         {
-            let (mut latched, _) = bucket.latch();
-            latched.release(1, 1);
+            let mut latched = bucket.try_latch().unwrap();
+            latched.release(name(1), 1);
             latched.raise_last_commit(Dependency::sync(Lsn::new(64)));
         }
         let (summary, dependency) = bucket.glance();

@@ -3,7 +3,7 @@
 use super::bucket::Latched;
 use super::error::LockError;
 use super::manager::LockManager;
-use super::name::table_of;
+use super::name::LockName;
 use super::owner::Owner;
 use super::queue::Request;
 use super::table::TableHold;
@@ -24,10 +24,10 @@ pub(super) enum Use {
 }
 
 impl Use {
-    pub fn of(name: u64) -> Use {
-        match table_of(name) {
-            Some(_) => Use::Tables,
-            None => Use::Rows,
+    pub fn of(name: LockName) -> Use {
+        match name.is_table() {
+            true => Use::Tables,
+            false => Use::Rows,
         }
     }
 }
@@ -61,6 +61,7 @@ impl LockManager {
     }
 
     /// Gives back what a rush has left in an empty bucket.
+    #[cold]
     pub(super) fn tidy(&self, latched: &mut Latched<'_>) {
         let spilled = latched.bytes_spilled();
         if spilled > SPILL_KEPT && latched.iter().next().is_none() {

@@ -18,9 +18,11 @@
 //! and each change is somebody's progress.
 //!
 //! # Victim
-//! The youngest transaction of the circle, that is, nearly always, the one with the greatest id: it has probably done
-//! the least, and transactions that grow old are spared, so a retried one gets through in the end.
-//! All who find the same circle choose the same victim.
+//! The transaction of the circle with the greatest id, so all who find the same circle choose the same
+//! victim. Ids come in small blocks, one for each slot of transactions (`transaction::slots`), so it is not
+//! always the youngest: one that began earlier falls instead if its block was begun later. But of those that
+//! begin after a transaction, only what is left of older blocks has smaller ids: it is spared once those
+//! are used up, and a transaction that grows old gets through in the end.
 
 use super::manager::LockManager;
 use super::owner::Waiting;
@@ -58,7 +60,7 @@ impl LockManager {
             if next == start {
                 let gone = match self.confirm(&path) {
                     Err(gone) => gone,
-                    Ok(()) => match youngest(&path) {
+                    Ok(()) => match victim_of(&path) {
                         0 => return true,
                         victim => {
                             let Step { owner, wait, .. } = &path[victim];
@@ -91,9 +93,8 @@ impl LockManager {
 
     fn edges(&self, owner: OwnerIndex, wait: &Waiting) -> Vec<OwnerIndex> {
         let mut edges = Vec::new();
-        let name = wait.name.hash();
-        let (latched, _) = self.bucket(name).latch();
-        latched.waits_for(name, owner, &mut edges);
+        let latched = self.bucket(wait.name.hash()).latch();
+        latched.waits_for(wait.name, owner, &mut edges);
         edges
     }
 
@@ -118,11 +119,11 @@ impl LockManager {
     }
 }
 
-/// The step of the youngest transaction.
-fn youngest(path: &[Step]) -> usize {
+/// The step of the transaction with the greatest id.
+fn victim_of(path: &[Step]) -> usize {
     let steps = path.iter().enumerate();
-    let youngest = steps.max_by_key(|(_, step)| step.wait.txn);
-    youngest.expect("a circle has members").0
+    let greatest = steps.max_by_key(|(_, step)| step.wait.txn);
+    greatest.expect("a circle has members").0
 }
 
 /// Keeps what is not over, and forgets who was visited by way of the rest.

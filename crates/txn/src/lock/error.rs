@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Why a lock was not granted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LockError {
-    /// The transaction was the youngest of several that waited for each other in a circle.
+    /// Several transactions waited for each other in a circle, and this one had the greatest number.
     #[error("deadlock: the transaction waited for a lock in store {} whose holder waits for it", name.store())]
     Deadlock {
         /// The lock it waited for.

@@ -11,12 +11,12 @@
 //!
 //! The engine's own trees are exempt, and each table may be: see [`LockManager::set_escalation`].
 
-use super::dependency::Dependency;
 use super::error::LockError;
 use super::manager::LockManager;
 use super::mode::{Mode, TableMode};
-use super::name::{is_row_of, tag};
+use super::name::LockName;
 use super::owner::Owner;
+use super::queue::OwnerIndex;
 use super::wait::Wait;
 use longshore_base::sync::atomic::Ordering;
 use longshore_base::{StoreId, crash_point};
@@ -140,25 +140,72 @@ impl LockManager {
 
     /// Releases the locks on the rows of a table that is held in a mode that covers them all.
     fn drop_rows(&self, owner: &mut Owner, at: usize) {
-        let store = owner.tables[at].store;
-        let namesakes = owner
-            .tables
-            .iter()
-            .filter(|hold| tag(hold.store) == tag(store));
-        if namesakes.count() > 1 {
-            // Their rows cannot be told apart; all are kept.
-            return;
-        }
-        let index = owner.index;
+        let (store, index) = (owner.tables[at].store, owner.index);
         owner.held.retain(|hash| {
-            let is_covered = is_row_of(*hash, store);
-            if is_covered {
-                // Their commit will be left in the table's word.
-                self.release_row(index, *hash, Dependency::NONE);
-            }
-            !is_covered
+            let name = LockName::of_row_in(store, *hash);
+            !name.is_some_and(|name| self.drop_row(index, name))
         });
         owner.tables[at].rows = 0;
         self.shrink_list(owner);
+    }
+
+    /// Releases the lock on a row; false if there is none, for the list has words that two stores share.
+    ///
+    /// The commit will be left in the table's word, not here.
+    fn drop_row(&self, owner: OwnerIndex, name: LockName) -> bool {
+        let mut latched = self.latch(name.hash());
+        let is_held = latched.release(name, owner).is_some();
+        self.let_next_pass(&mut latched, name);
+        is_held
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::lock::{Dependency, LockOptions};
+    use longshore_base::{Durability, DurabilityLost, Lsn, SystemEnvironment, TxnId};
+    use std::sync::Arc;
+
+    struct NoLog;
+
+    impl Durability for NoLog {
+        fn is_durable(&self, _: Lsn) -> bool {
+            true
+        }
+
+        fn make_durable(&self, _: Lsn) -> Result<(), DurabilityLost> {
+            Ok(())
+        }
+    }
+
+    /// Rows of two tables whose names are one word: each has its lock, and keeps it when the other goes.
+    #[test]
+    fn rows_that_share_a_word_are_told_apart_by_the_rest_of_their_names() {
+        let env = Arc::new(SystemEnvironment::new());
+        let locks = LockManager::new(LockOptions::default(), Arc::new(NoLog), env);
+        let word = LockName::of_key(StoreId::new(16), b"k").hash();
+        let [a, b] = [0, 1].map(|rest| LockName::of_parts(word, rest));
+        for (first, second) in [(a, b), (b, a)] {
+            let mut owner = locks.register(0, TxnId::new(1));
+            let mut other = locks.register(1, TxnId::new(2));
+            for name in [first, second] {
+                locks.lock(&mut owner, name, Mode::WRITE, Wait::No).unwrap();
+            }
+            assert_eq!(owner.locks_held(), 2);
+            let at = owner.position(a.store()).unwrap();
+            assert_eq!(locks.escalate(&mut owner, at, Wait::No), Ok(true));
+            assert_eq!(owner.locks_held(), 1);
+            let held = locks
+                .holds(10)
+                .into_iter()
+                .filter(|hold| hold.row.is_some());
+            assert!(held.map(|hold| hold.store).eq([b.store()]));
+            assert!(!locks.try_lock(&mut other, b, Mode::READ).unwrap());
+            locks.release_all(&mut owner, Dependency::NONE);
+            assert!(locks.try_lock(&mut other, a, Mode::WRITE).unwrap());
+            assert!(locks.try_lock(&mut other, b, Mode::WRITE).unwrap());
+            locks.release_all(&mut other, Dependency::NONE);
+        }
     }
 }

@@ -177,9 +177,9 @@ impl LockManager {
     /// Takes note of what a transfer has left in the queue for `owner`.
     #[cold]
     fn note_transferred(&self, owner: &mut Owner, store: StoreId) {
-        let name = LockName::of_table(store).hash();
+        let name = LockName::of_table(store);
         let held = {
-            let latched = self.latch(name);
+            let latched = self.latch(name.hash());
             let mine = latched.of(name).find(|r| r.owner == owner.index);
             mine.expect("H3: a word that somebody cleared is a request")
                 .held
@@ -245,8 +245,8 @@ impl LockManager {
     /// Makes a granted request of the word `at` of `owner`, if it is an intent on `store`.
     fn transfer(&self, owner: OwnerIndex, at: usize, store: StoreId) -> Result<(), LockError> {
         let word = &self.slot(owner).intents.0[at];
-        let name = LockName::of_table(store).hash();
-        let mut latched = self.latch(name);
+        let name = LockName::of_table(store);
+        let mut latched = self.latch(name.hash());
         loop {
             // Acquire: as in `transfer_all`.
             let seen = IntentWord(word.load(Ordering::Acquire));

@@ -1,16 +1,16 @@
 //! The lock table: buckets, owners' slots, and the budget over both.
 
-use super::bucket::{Bucket, Latched, Latching};
+use super::bucket::{Bucket, Latched};
 use super::budget::Use;
 use super::dependency::Dependency;
 use super::error::LockError;
 use super::escalation::Escalation;
-use super::mode::Mode;
+use super::mode::{Above, Mode};
 use super::name::LockName;
 use super::owner::{Owner, OwnerSlot};
 use super::queue::{Acquired, OwnerIndex};
 use super::stats::Counters;
-use super::table::{Above, TableHold};
+use super::table::TableHold;
 use super::table_word::TableWords;
 use super::wait::Wait;
 use crate::version::Registry;
@@ -199,7 +199,7 @@ impl LockManager {
         }
         let hash = name.hash();
         let mut latched = self.latch(hash);
-        let acquired = latched.acquire(hash, owner.index, mode);
+        let acquired = latched.acquire(name, owner.index, mode);
         match acquired {
             Acquired::Blocked => return Ok(false),
             Acquired::Full => {
@@ -284,12 +284,11 @@ impl LockManager {
         name: LockName,
         mode: Mode,
     ) -> Result<Acquired, LockError> {
-        let hash = name.hash();
-        let mut latched = self.latch(hash);
-        let mut acquired = latched.acquire(hash, owner.index, mode);
+        let mut latched = self.latch(name.hash());
+        let mut acquired = latched.acquire(name, owner.index, mode);
         if acquired == Acquired::Full {
-            self.make_room(&mut latched, Use::of(hash))?;
-            acquired = latched.acquire(hash, owner.index, mode);
+            self.make_room(&mut latched, Use::of(name))?;
+            acquired = latched.acquire(name, owner.index, mode);
         }
         if acquired != Acquired::Blocked {
             owner.depend_on(latched.last_commit());
@@ -380,23 +379,27 @@ impl LockManager {
 
     /// Ends one lock on a row.
     #[inline]
-    pub(super) fn release_row(&self, owner: OwnerIndex, hash: u64, commit: Dependency) {
+    fn release_row(&self, owner: OwnerIndex, hash: u64, commit: Dependency) {
         let mut latched = self.latch(hash);
-        let held = latched.release(hash, owner).unwrap_or(Mode::NONE);
-        if held.writes_key() && commit.lsn() != Lsn::ZERO {
+        let Some(released) = latched.release_any(hash, owner) else {
+            return;
+        };
+        if released.held.writes_key() && commit.lsn() != Lsn::ZERO {
             let before = latched.last_commit();
             latched.raise_last_commit(self.merge(before, commit));
         }
-        self.let_next_pass(&mut latched, hash);
+        self.let_next_pass(&mut latched, released.name());
     }
 
     /// Grants what nothing blocks any more, after a request has left.
     #[inline]
-    pub(super) fn let_next_pass(&self, latched: &mut Latched<'_>, hash: u64) {
-        if latched.has_waiters(hash) {
-            latched.grant(hash, |index| self.slot(index).grant());
+    pub(super) fn let_next_pass(&self, latched: &mut Latched<'_>, name: LockName) {
+        if latched.has_waiters(name) {
+            latched.grant(name, |index| self.slot(index).grant());
         }
-        self.tidy(latched);
+        if latched.is_spilled() {
+            self.tidy(latched);
+        }
     }
 
     /// Whether nobody is changing the key `name`, and if so, whose commit a reader of it depends on.
@@ -405,7 +408,7 @@ impl LockManager {
     /// caller reads the row's page before and checks afterwards that it has not changed.
     #[inline]
     pub fn unlocked_for_read(&self, name: LockName) -> Option<Dependency> {
-        let row = self.bucket(name.hash()).unlocked_for_read(name.hash())?;
+        let row = self.bucket(name.hash()).unlocked_for_read(name)?;
         let table = self.table_for_read(name.store())?;
         Some(row.and(table))
     }
@@ -425,7 +428,7 @@ impl LockManager {
         }
         let latched = self.latch(boundary.hash());
         let mut check = GapCheck::Free;
-        for request in latched.of(boundary.hash()) {
+        for request in latched.of(boundary) {
             if request.owner != owner.index && !request.held.is_compatible(Mode::INSERT) {
                 return GapCheck::Blocked;
             }
@@ -459,7 +462,7 @@ impl LockManager {
         // SeqCst: page latch, fence, look; against lock, fence, look at the page in `publish_locks`.
         fence(Ordering::SeqCst);
         let (summary, row) = self.bucket(name.hash()).glance();
-        if !summary.is_empty() && self.latch(name.hash()).of(name.hash()).next().is_some() {
+        if !summary.is_empty() && self.latch(name.hash()).of(name).next().is_some() {
             return false;
         }
         // A row changed under a lock on its table must keep its ghost too.
@@ -473,11 +476,17 @@ impl LockManager {
 
     #[inline]
     pub(super) fn latch(&self, hash: u64) -> Latched<'_> {
-        let (latched, how) = self.bucket(hash).latch();
-        if how == Latching::Contended {
-            self.counters.latches_contended.add(1);
+        let bucket = self.bucket(hash);
+        match bucket.try_latch() {
+            Some(latched) => latched,
+            None => self.latch_contended(bucket),
         }
-        latched
+    }
+
+    #[cold]
+    fn latch_contended<'a>(&self, bucket: &'a Bucket) -> Latched<'a> {
+        self.counters.latches_contended.add(1);
+        bucket.latch()
     }
 
     #[inline]
@@ -562,24 +571,6 @@ impl LockManager {
             return both.at(commit.level());
         }
         both
-    }
-
-    /// One of those that `owner`'s waiting request waits for.
-    pub(super) fn first_in_the_way(&self, owner: &Owner, name: LockName) -> Option<TxnId> {
-        let mut owners = Vec::new();
-        self.latch(name.hash())
-            .waits_for(name.hash(), owner.index, &mut owners);
-        owners.first().map(|&index| self.slot(index).txn())
-    }
-
-    /// One of those that would stand in the way of a new request.
-    fn first_in_the_way_of(&self, name: LockName, mode: Mode, me: OwnerIndex) -> Option<TxnId> {
-        let latched = self.latch(name.hash());
-        let index = latched
-            .of(name.hash())
-            .find(|r| r.owner != me && !r.wanted.is_compatible(mode))?
-            .owner;
-        Some(self.slot(index).txn())
     }
 }
 

@@ -148,16 +148,25 @@ const OF_TABLE: u8 = 16;
 /// Modes of rows; all are in use.
 const ROW_MODES: usize = 16;
 /// Packed modes, unused ones included.
-const PACKED: usize = 32;
+pub(super) const PACKED: usize = 32;
 
 /// Row: a mode; bit: the other mode. Set where the two are compatible.
 static COMPATIBLE: [u32; PACKED] = compatible();
 /// The supremum of two packed modes.
 static SUPREMUM: [[u8; PACKED]; PACKED] = supremum();
-/// Row: a table's mode; bit: a row's mode that needs no lock of its own under it.
-static COVERS: [u16; TABLE_MODES + 1] = covers();
-/// Row: a table's mode; bit: a row's mode that may be locked under it, or needs no lock.
-static PERMITS: [u16; TABLE_MODES + 1] = permits();
+/// Row: a table's mode; column: the mode wanted of one of its rows.
+static ABOVE: [[Above; ROW_MODES]; TABLE_MODES + 1] = above();
+
+/// What a lock on a row needs, given what is held on its table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Above {
+    /// More on the table first.
+    Lacks,
+    /// A request of its own.
+    Permits,
+    /// Nothing: the lock on the table covers it.
+    Covers,
+}
 
 impl Mode {
     /// Holds nothing.
@@ -250,16 +259,22 @@ impl Mode {
         }
     }
 
+    /// What one who holds the table in this mode needs to have a row in mode `row`.
+    #[inline]
+    pub(crate) fn above(self, row: Mode) -> Above {
+        ABOVE[usize::from(self.0 & 7)][usize::from(row.0 & 15)]
+    }
+
     /// Whether a row needs no lock in mode `row` for one who holds its table in this mode.
     #[inline]
     pub fn covers_row(self, row: Mode) -> bool {
-        COVERS[usize::from(self.0 & 7)] >> (row.0 & 15) & 1 == 1
+        self.above(row) == Above::Covers
     }
 
     /// Whether one who holds the table in this mode may lock a row in mode `row`, or need not.
     #[inline]
     pub fn permits_row(self, row: Mode) -> bool {
-        PERMITS[usize::from(self.0 & 7)] >> (row.0 & 15) & 1 == 1
+        self.above(row) != Above::Lacks
     }
 
     /// Whether two transactions may hold these at once.
@@ -282,13 +297,13 @@ impl Mode {
 
     /// Whether the key may be changed under this mode.
     #[inline]
-    pub(crate) fn writes_key(self) -> bool {
+    pub(crate) const fn writes_key(self) -> bool {
         self.0 & (OF_TABLE | 3) == KeyMode::Exclusive as u8
     }
 
     /// Whether the gap has been read under this mode, so that others must not insert.
     #[inline]
-    pub(crate) fn reads_gap(self) -> bool {
+    pub(crate) const fn reads_gap(self) -> bool {
         self.0 & (OF_TABLE | 4) == 4
     }
 
@@ -371,32 +386,18 @@ const fn supremum() -> [[u8; PACKED]; PACKED] {
     table
 }
 
-const fn covers() -> [u16; TABLE_MODES + 1] {
-    let mut table = [0; TABLE_MODES + 1];
+const fn above() -> [[Above; ROW_MODES]; TABLE_MODES + 1] {
+    let mut table = [[Above::Lacks; ROW_MODES]; TABLE_MODES + 1];
     let mut of_table = 0;
     while of_table < TABLE_MODES {
         let (key_max, gaps) = TABLE_COVERS[of_table];
         let mut row = 0;
         while row < ROW_MODES {
-            if row & 3 <= key_max as usize && gaps >> (row >> 2) & 1 == 1 {
-                table[of_table] |= 1 << row;
-            }
-            row += 1;
-        }
-        of_table += 1;
-    }
-    table
-}
-
-const fn permits() -> [u16; TABLE_MODES + 1] {
-    let mut table = covers();
-    let mut of_table = 1;
-    while of_table < TABLE_MODES {
-        let mut row = 0;
-        while row < ROW_MODES {
             let intent = Mode(row as u8).intent().0 & 7;
-            if TABLE_SUPREMUM[of_table][intent as usize] as usize == of_table {
-                table[of_table] |= 1 << row;
+            if row & 3 <= key_max as usize && gaps >> (row >> 2) & 1 == 1 {
+                table[of_table][row] = Above::Covers;
+            } else if TABLE_SUPREMUM[of_table][intent as usize] as usize == of_table {
+                table[of_table][row] = Above::Permits;
             }
             row += 1;
         }

@@ -8,16 +8,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 ///
 /// | bits   | of a row                    | of a table |
 /// |--------|-----------------------------|------------|
-/// | 0..51  | hash of the key             | the store  |
-/// | 51..63 | the lowest bits of the store | zero      |
+/// | 0..47  | hash of the key             | the store, from bit 1 on |
+/// | 47..63 | the lower half of the store | zero       |
 /// | 63     | clear                       | set        |
+///
+/// A name is this word and the store; the word and the [rest](LockName::rest) of the store say it all.
 ///
 /// The hash is that of all bytes but the last, plus the last. So keys that count up have names that
 /// count up, and the lock table puts those side by side: a transaction that loads or scans in key
 /// order walks through memory in order.
 ///
-/// Two keys may share a name (one chance in 2^51 a pair). That is harmless: every rule of the lock
-/// manager stays true when two keys conflict that need not.
+/// Two keys of a store may share a name (one chance in 2^47 a pair). That is harmless: every rule of the
+/// lock manager stays true when two keys conflict that need not. Keys of two stores never share one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LockName {
     store: StoreId,
@@ -25,9 +27,10 @@ pub struct LockName {
 }
 
 const OF_TABLE: u64 = 1 << 63;
-const KEY_BITS: u64 = (1 << 51) - 1;
-/// How many of the store's bits a row's name has.
-const STORE_BITS: u32 = 12;
+/// How many bits of a row's word are the hash of its key.
+const KEY_BITS: u32 = 47;
+/// How many bits of the store a row's word has.
+const STORE_BITS: u32 = 16;
 
 impl LockName {
     /// The name of `key` in `store`.
@@ -58,7 +61,7 @@ impl LockName {
 
     #[inline]
     fn of_row(store: StoreId, hash: u64) -> LockName {
-        let hash = hash & KEY_BITS | tag(store) << KEY_BITS.count_ones();
+        let hash = hash & ((1 << KEY_BITS) - 1) | lower_half(store) << KEY_BITS;
         LockName { store, hash }
     }
 
@@ -74,26 +77,36 @@ impl LockName {
         self.hash
     }
 
+    /// What the word does not say of the store.
+    #[inline]
+    pub(super) fn rest(self) -> u16 {
+        (self.store.get() >> STORE_BITS) as u16
+    }
+
+    /// The name of which these are the word and the rest.
+    pub(super) fn of_parts(hash: u64, rest: u16) -> LockName {
+        let shift = match hash & OF_TABLE {
+            0 => KEY_BITS,
+            _ => 1,
+        };
+        let lower = (hash >> shift) as u32 & ((1 << STORE_BITS) - 1);
+        let store = StoreId::new(lower | u32::from(rest) << STORE_BITS);
+        LockName { store, hash }
+    }
+
+    /// The name with the word `hash` of a row of `store`, if there can be one.
+    pub(super) fn of_row_in(store: StoreId, hash: u64) -> Option<LockName> {
+        (hash >> KEY_BITS == lower_half(store)).then_some(LockName { store, hash })
+    }
+
     /// Whether it names a table, or the database.
     pub fn is_table(self) -> bool {
         self.hash & OF_TABLE != 0
     }
 }
 
-/// Whether `hash` is the name of a row in a table that cannot be told from `store`.
-pub(super) fn is_row_of(hash: u64, store: StoreId) -> bool {
-    hash >> KEY_BITS.count_ones() == tag(store)
-}
-
-/// Whether `hash` names a table or the database: then which.
-pub(super) fn table_of(hash: u64) -> Option<StoreId> {
-    let store = u32::try_from((hash & !OF_TABLE) >> 1).ok()?;
-    (hash & OF_TABLE != 0).then_some(StoreId::new(store))
-}
-
-/// What a row's name says of its store.
 #[inline]
-pub(super) fn tag(store: StoreId) -> u64 {
+fn lower_half(store: StoreId) -> u64 {
     u64::from(store.get()) & ((1 << STORE_BITS) - 1)
 }
 
@@ -110,17 +123,21 @@ mod tests {
     #[test]
     fn names_differ_by_key_by_store_and_from_the_supremum() {
         let mut hashes = HashSet::new();
-        for store in 16..20 {
+        // Two of them agree in their lower halves.
+        for store in [16, 17, 18, 17 + (1 << 16), u32::MAX] {
             let store = StoreId::new(store);
+            let table = LockName::of_table(store);
             assert!(hashes.insert(LockName::of_supremum(store).hash()));
-            assert!(hashes.insert(LockName::of_table(store).hash()));
-            assert_eq!(table_of(LockName::of_table(store).hash()), Some(store));
+            assert!(hashes.insert(table.hash()));
+            assert_eq!(LockName::of_parts(table.hash(), table.rest()), table);
+            assert_eq!(LockName::of_row_in(store, table.hash()), None);
             for key in 0..1000u32 {
                 let name = LockName::of_key(store, &key.to_be_bytes());
-                assert!(hashes.insert(name.hash()));
-                assert!(is_row_of(name.hash(), store) && !name.is_table());
-                assert!(!is_row_of(name.hash(), StoreId::new(store.get() + 1)));
-                assert_eq!(table_of(name.hash()), None);
+                assert!(hashes.insert(name.hash()) && !name.is_table());
+                assert_eq!(LockName::of_parts(name.hash(), name.rest()), name);
+                assert_eq!(LockName::of_row_in(store, name.hash()), Some(name));
+                let neighbour = StoreId::new(store.get() ^ 1);
+                assert_eq!(LockName::of_row_in(neighbour, name.hash()), None);
             }
         }
     }

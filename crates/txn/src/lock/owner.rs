@@ -22,10 +22,10 @@
 
 use super::dependency::Dependency;
 use super::intent::{IntentWords, WORDS};
-use super::mode::Mode;
+use super::mode::{Above, Mode};
 use super::name::LockName;
 use super::queue::OwnerIndex;
-use super::table::{Above, Place, TableHold};
+use super::table::{Place, TableHold};
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
 use longshore_base::sync::{Condvar, Mutex};
 use longshore_base::{StoreId, TxnId};
@@ -103,11 +103,7 @@ impl Owner {
                 }
             },
         };
-        match (hold.mode.permits_row(mode), hold.mode.covers_row(mode)) {
-            (false, _) => Above::Lacks,
-            (true, false) => Above::Permits,
-            (true, true) => Above::Covers,
-        }
+        hold.mode.above(mode)
     }
 
     /// Where in `tables` is what it holds on `store`.

@@ -21,6 +21,7 @@
 //! Q4. An owner has at most one request for a name.
 
 use super::mode::Mode;
+use super::name::LockName;
 use smallvec::SmallVec;
 
 /// A transaction's number within the lock manager: the index of its slot.
@@ -28,7 +29,9 @@ pub(crate) type OwnerIndex = u32;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    pub name: u64,
+    /// The name's word, and what it leaves out.
+    hash: u64,
+    rest: u16,
     pub owner: OwnerIndex,
     pub held: Mode,
     /// Covers `held`; the two differ while the request waits.
@@ -36,6 +39,16 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// What it is for.
+    pub fn name(&self) -> LockName {
+        LockName::of_parts(self.hash, self.rest)
+    }
+
+    #[inline]
+    fn is_for(&self, name: LockName) -> bool {
+        self.hash == name.hash() && self.rest == name.rest()
+    }
+
     fn is_waiting(&self) -> bool {
         self.held != self.wanted
     }
@@ -77,11 +90,11 @@ pub(crate) enum Withdrawn {
 impl Queue {
     /// Grants `mode` to `owner` if nobody is in the way.
     #[inline]
-    pub fn acquire(&mut self, name: u64, owner: OwnerIndex, mode: Mode) -> Acquired {
+    pub fn acquire(&mut self, name: LockName, owner: OwnerIndex, mode: Mode) -> Acquired {
         let mut mine = None;
         let mut free = true;
         for (at, request) in self.0.iter().enumerate() {
-            if request.name != name {
+            if !request.is_for(name) {
                 continue;
             }
             if request.owner == owner {
@@ -94,19 +107,19 @@ impl Queue {
         match mine {
             None if free => self.push(name, owner, mode, mode),
             None => Acquired::Blocked,
-            Some(at) => self.convert(at, mode),
+            Some(at) => self.convert(name, at, mode),
         }
     }
 
     /// Strengthens the granted request at `at` if no other holder and no earlier conversion objects.
-    fn convert(&mut self, at: usize, mode: Mode) -> Acquired {
+    fn convert(&mut self, name: LockName, at: usize, mode: Mode) -> Acquired {
         let mine = self.0[at];
         let wanted = mine.held.supremum(mode);
         if wanted == mine.held {
             return Acquired::Covered;
         }
         let blocked = self.0.iter().any(|r| {
-            r.name == mine.name
+            r.is_for(name)
                 && r.owner != mine.owner
                 && (!r.held.is_compatible(wanted)
                     || is_conversion(r) && !r.wanted.is_compatible(wanted))
@@ -122,43 +135,58 @@ impl Queue {
     /// Lines up for `mode`. Only after `acquire` returned `Blocked` under the same latch.
     ///
     /// Returns false when there is no room.
-    pub fn enqueue(&mut self, name: u64, owner: OwnerIndex, mode: Mode) -> Acquired {
+    pub fn enqueue(&mut self, name: LockName, owner: OwnerIndex, mode: Mode) -> Acquired {
         let Some(at) = self.position(name, owner) else {
             return match self.push(name, owner, Mode::NONE, mode) {
                 Acquired::Granted => Acquired::Blocked,
                 other => other,
             };
         };
-        let mut mine = self.0.remove(at);
+        let mut mine = self.remove(at);
         debug_assert!(!mine.is_waiting(), "an owner waits for one lock at a time");
         mine.wanted = mine.held.supremum(mode);
-        let first_new = |r: &Request| r.name == name && r.is_waiting() && !is_conversion(r);
+        let first_new = |r: &Request| r.is_for(name) && r.is_waiting() && !is_conversion(r);
         let before = self.0.iter().position(first_new).unwrap_or(self.0.len());
         self.0.insert(before, mine);
         Acquired::Blocked
     }
 
     /// Enters a request that is granted already; the owner has none for `name`.
-    pub fn enter(&mut self, name: u64, owner: OwnerIndex, mode: Mode) -> Acquired {
+    pub fn enter(&mut self, name: LockName, owner: OwnerIndex, mode: Mode) -> Acquired {
         debug_assert!(self.position(name, owner).is_none(), "Q4");
         self.push(name, owner, mode, mode)
     }
 
     /// Drops `owner`'s request for `name`; returns the mode it held, if there was one.
     #[inline]
-    pub fn release(&mut self, name: u64, owner: OwnerIndex) -> Option<Mode> {
+    pub fn release(&mut self, name: LockName, owner: OwnerIndex) -> Option<Mode> {
         let at = self.position(name, owner)?;
-        Some(self.0.remove(at).held)
+        Some(self.remove(at).held)
+    }
+
+    /// Drops one of `owner`'s requests for names with the word `hash`; there is more than one only if
+    /// two stores have one each.
+    #[inline]
+    pub fn release_any(&mut self, hash: u64, owner: OwnerIndex) -> Option<Request> {
+        let is_mine = |r: &Request| r.hash == hash && r.owner == owner;
+        let at = self.0.iter().position(is_mine)?;
+        Some(self.remove(at))
+    }
+
+    /// Whether `owner` holds anything on `name`.
+    pub fn is_held_by(&self, name: LockName, owner: OwnerIndex) -> bool {
+        let mine = self.of(name).find(|r| r.owner == owner);
+        mine.is_some_and(|r| r.held != Mode::NONE)
     }
 
     /// Ends `owner`'s wait for `name` unless it has been granted.
-    pub fn withdraw(&mut self, name: u64, owner: OwnerIndex) -> Withdrawn {
+    pub fn withdraw(&mut self, name: LockName, owner: OwnerIndex) -> Withdrawn {
         match self.position(name, owner) {
             Some(at) if self.0[at].is_waiting() => {
                 if is_conversion(&self.0[at]) {
                     self.0[at].wanted = self.0[at].held;
                 } else {
-                    self.0.remove(at);
+                    self.remove(at);
                 }
                 Withdrawn::Yes
             }
@@ -167,10 +195,10 @@ impl Queue {
     }
 
     /// Grants every waiting request for `name` that nothing blocks any more, in order.
-    pub fn grant(&mut self, name: u64, mut granted: impl FnMut(OwnerIndex)) {
+    pub fn grant(&mut self, name: LockName, mut granted: impl FnMut(OwnerIndex)) {
         for at in 0..self.0.len() {
             let request = self.0[at];
-            if request.name == name && request.is_waiting() && self.blockers(at).next().is_none() {
+            if request.is_for(name) && request.is_waiting() && self.blockers(at).next().is_none() {
                 self.0[at].held = request.wanted;
                 granted(request.owner);
             }
@@ -179,12 +207,12 @@ impl Queue {
 
     /// Whether anybody waits for `name`.
     #[inline]
-    pub fn has_waiters(&self, name: u64) -> bool {
-        self.0.iter().any(|r| r.name == name && r.is_waiting())
+    pub fn has_waiters(&self, name: LockName) -> bool {
+        self.0.iter().any(|r| r.is_waiting() && r.is_for(name))
     }
 
     /// The owners whom `owner`'s waiting request for `name` waits for; none when it does not wait.
-    pub fn waits_for(&self, name: u64, owner: OwnerIndex, out: &mut Vec<OwnerIndex>) {
+    pub fn waits_for(&self, name: LockName, owner: OwnerIndex, out: &mut Vec<OwnerIndex>) {
         if let Some(at) = self.position(name, owner)
             && self.0[at].is_waiting()
         {
@@ -193,13 +221,19 @@ impl Queue {
     }
 
     /// The requests for `name`.
-    pub fn of(&self, name: u64) -> impl Iterator<Item = &Request> {
-        self.0.iter().filter(move |r| r.name == name)
+    pub fn of(&self, name: LockName) -> impl Iterator<Item = &Request> {
+        self.0.iter().filter(move |r| r.is_for(name))
     }
 
     /// All requests.
     pub fn iter(&self) -> impl Iterator<Item = &Request> {
         self.0.iter()
+    }
+
+    /// Whether there is memory beyond the bucket itself.
+    #[inline]
+    pub fn is_spilled(&self) -> bool {
+        self.0.spilled()
     }
 
     /// Bytes of memory beyond the bucket itself.
@@ -230,12 +264,23 @@ impl Queue {
         }
     }
 
-    fn push(&mut self, name: u64, owner: OwnerIndex, held: Mode, wanted: Mode) -> Acquired {
+    #[inline]
+    fn remove(&mut self, at: usize) -> Request {
+        // The last goes without the others having to move up.
+        match at + 1 < self.0.len() {
+            true => self.0.remove(at),
+            false => self.0.pop().expect("the request at `at`"),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, name: LockName, owner: OwnerIndex, held: Mode, wanted: Mode) -> Acquired {
         if self.is_full() {
             return Acquired::Full;
         }
         self.0.push(Request {
-            name,
+            hash: name.hash(),
+            rest: name.rest(),
             owner,
             held,
             wanted,
@@ -244,19 +289,20 @@ impl Queue {
     }
 
     #[inline]
-    fn position(&self, name: u64, owner: OwnerIndex) -> Option<usize> {
+    fn position(&self, name: LockName, owner: OwnerIndex) -> Option<usize> {
         self.0
             .iter()
-            .position(|r| r.name == name && r.owner == owner)
+            .position(|r| r.is_for(name) && r.owner == owner)
     }
 
     /// The requests that block the waiting one at `at`.
     fn blockers(&self, at: usize) -> impl Iterator<Item = &Request> {
         let mine = self.0[at];
+        let name = mine.name();
         self.0.iter().enumerate().filter_map(move |(i, r)| {
             let holds = !r.held.is_compatible(mine.wanted);
             let is_ahead = i < at && r.is_waiting() && !r.wanted.is_compatible(mine.wanted);
-            (r.name == mine.name && r.owner != mine.owner && (holds || is_ahead)).then_some(r)
+            (r.is_for(name) && r.owner != mine.owner && (holds || is_ahead)).then_some(r)
         })
     }
 }
@@ -271,7 +317,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NAME: u64 = 7;
+    fn name(n: u64) -> LockName {
+        LockName::of_parts(n, 0)
+    }
 
     fn queue() -> Queue {
         let mut queue = Queue::default();
@@ -280,16 +328,16 @@ mod tests {
     }
 
     fn ask(queue: &mut Queue, owner: OwnerIndex, mode: Mode) -> Acquired {
-        match queue.acquire(NAME, owner, mode) {
-            Acquired::Blocked => queue.enqueue(NAME, owner, mode),
+        match queue.acquire(name(7), owner, mode) {
+            Acquired::Blocked => queue.enqueue(name(7), owner, mode),
             done => done,
         }
     }
 
     fn end(queue: &mut Queue, owner: OwnerIndex) -> Vec<OwnerIndex> {
-        queue.release(NAME, owner);
+        queue.release(name(7), owner);
         let mut woken = Vec::new();
-        queue.grant(NAME, |o| woken.push(o));
+        queue.grant(name(7), |o| woken.push(o));
         woken
     }
 
@@ -334,11 +382,11 @@ mod tests {
         assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
         assert_eq!(ask(&mut q, 2, Mode::WRITE), Acquired::Blocked);
         assert_eq!(ask(&mut q, 3, Mode::READ), Acquired::Blocked);
-        assert_eq!(q.withdraw(NAME, 2), Withdrawn::Yes);
+        assert_eq!(q.withdraw(name(7), 2), Withdrawn::Yes);
         let mut woken = Vec::new();
-        q.grant(NAME, |o| woken.push(o));
+        q.grant(name(7), |o| woken.push(o));
         assert_eq!(woken, [3]);
-        assert_eq!(q.withdraw(NAME, 3), Withdrawn::AlreadyGranted);
+        assert_eq!(q.withdraw(name(7), 3), Withdrawn::AlreadyGranted);
     }
 
     fn mode() -> impl Strategy<Value = Mode> {
@@ -357,11 +405,13 @@ mod tests {
         /// Q1, Q2 and Q4 after every step of a random run, and nobody is left waiting at its end.
         #[test]
         fn random_runs_keep_the_invariants(
-            steps in prop::collection::vec((0u8..3, 0u32..8, 0u64..2, mode()), 1..80)
+            steps in prop::collection::vec((0u8..3, 0u32..8, 0u64..3, mode()), 1..80)
         ) {
             let mut q = queue();
             q.0.reserve(64);
-            for (what, owner, name, mode) in steps {
+            for (what, owner, number, mode) in steps {
+                // Two that differ by the word, two by the rest alone.
+                let name = LockName::of_parts(number % 2, (number / 2) as u16);
                 let waits = q.iter().any(|r| r.owner == owner && r.is_waiting());
                 match what {
                     0 if !waits => lock_or_wait(&mut q, name, owner, mode),
@@ -380,7 +430,7 @@ mod tests {
         }
     }
 
-    fn lock_or_wait(q: &mut Queue, name: u64, owner: OwnerIndex, mode: Mode) {
+    fn lock_or_wait(q: &mut Queue, name: LockName, owner: OwnerIndex, mode: Mode) {
         if q.acquire(name, owner, mode) == Acquired::Blocked {
             let _ = q.enqueue(name, owner, mode);
         }
@@ -388,7 +438,7 @@ mod tests {
 
     fn check(q: &Queue) {
         for (i, a) in q.iter().enumerate() {
-            for b in q.iter().skip(i + 1).filter(|b| b.name == a.name) {
+            for b in q.iter().skip(i + 1).filter(|b| b.name() == a.name()) {
                 assert_ne!(a.owner, b.owner, "Q4");
                 assert!(a.held.is_compatible(b.held), "Q1: {a:?} {b:?}");
             }

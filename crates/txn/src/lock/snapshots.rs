@@ -25,14 +25,14 @@ impl LockManager {
     pub(crate) fn key_writer(&self, name: LockName) -> KeyWriter {
         let (holder, mut last_commit) = {
             let latched = self.latch(name.hash());
-            let holder = self.holder(&latched, name.hash(), Mode::writes_key);
+            let holder = self.holder(&latched, name, Mode::writes_key);
             (holder, latched.last_commit())
         };
         let mut found = holder;
         for store in [name.store(), StoreId::NONE] {
             if found.is_none() && self.tables.of(store).glance().0 {
-                let table = LockName::of_table(store).hash();
-                found = self.holder(&self.latch(table), table, Mode::writes_table);
+                let table = LockName::of_table(store);
+                found = self.holder(&self.latch(table.hash()), table, Mode::writes_table);
             }
             // After the queue: who has left it has left its commit (H5).
             last_commit = last_commit.and(self.tables.of(store).glance().1);
@@ -62,7 +62,7 @@ impl LockManager {
     fn holder(
         &self,
         latched: &Latched<'_>,
-        name: u64,
+        name: LockName,
         writes: impl Fn(Mode) -> bool,
     ) -> Option<(usize, TxnId)> {
         let request = latched.of(name).find(|r| writes(r.held))?;

@@ -46,17 +46,6 @@ pub(super) enum Place {
     Queue,
 }
 
-/// What a lock on a row needs, given what is held on its table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Above {
-    /// Nothing: the lock on the table covers it.
-    Covers,
-    /// A request of its own.
-    Permits,
-    /// More on the table first.
-    Lacks,
-}
-
 impl LockManager {
     /// Gives `owner` the table `store` in `mode`, beside what it holds; waits as `wait` says.
     ///
@@ -208,9 +197,9 @@ impl LockManager {
 
     #[cold]
     fn release_queued(&self, owner: &Owner, store: StoreId, commit: Dependency) {
-        let name = LockName::of_table(store).hash();
+        let name = LockName::of_table(store);
         let word = self.tables.of(store);
-        let mut latched = self.latch(name);
+        let mut latched = self.latch(name.hash());
         let held = latched.release(name, owner.index).unwrap_or(Mode::NONE);
         if held.writes_table() && commit.lsn() != Lsn::ZERO {
             // Before the request is seen to be gone, and before `lower` (H5).
@@ -240,8 +229,8 @@ impl LockManager {
 
     #[cold]
     fn look_closer(&self, store: StoreId) -> Option<Dependency> {
-        let name = LockName::of_table(store).hash();
-        let latched = self.latch(name);
+        let name = LockName::of_table(store);
+        let latched = self.latch(name.hash());
         let is_free = !latched.of(name).any(|r| r.held.writes_table());
         // After the latch: who has left the queue has left its commit (H5).
         is_free.then(|| self.tables.of(store).glance().1)

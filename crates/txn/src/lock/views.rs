@@ -3,8 +3,8 @@
 
 use super::manager::LockManager;
 use super::mode::Mode;
-use super::name::{LockName, is_row_of, table_of};
-use super::owner::OwnerSlot;
+use super::name::LockName;
+use super::owner::{Owner, OwnerSlot};
 use super::queue::OwnerIndex;
 use longshore_base::{StoreId, TxnId};
 use std::time::Duration;
@@ -51,11 +51,9 @@ impl LockManager {
     fn wait_of(&self, index: OwnerIndex) -> Option<LockWait> {
         let wait = self.slot(index).waiting()?;
         let mut owners = Vec::new();
-        let name = wait.name.hash();
-        self.bucket(name)
+        self.bucket(wait.name.hash())
             .latch()
-            .0
-            .waits_for(name, index, &mut owners);
+            .waits_for(wait.name, index, &mut owners);
         Some(LockWait {
             waiter: wait.txn,
             name: wait.name,
@@ -74,39 +72,43 @@ impl LockManager {
             let held = |(store, mode)| hold_of(slot, now, store, None, mode);
             holds.extend(slot.intents.iter().map(held));
         }
-        let words = holds.len();
         for bucket in self.buckets() {
             if bucket.glance().0.is_empty() || holds.len() >= max.saturating_mul(2) {
                 continue;
             }
-            for request in bucket.latch().0.iter().filter(|r| r.held != Mode::NONE) {
+            for request in bucket.latch().iter().filter(|r| r.held != Mode::NONE) {
                 let slot = self.slot(request.owner);
-                let (store, row) = match table_of(request.name) {
-                    Some(store) => (store, None),
-                    // The store is told by the tables that its holder has; see below.
-                    None => (StoreId::NONE, Some(request.name)),
-                };
-                holds.push(hold_of(slot, now, store, row, request.held));
+                let name = request.name();
+                let row = (!name.is_table()).then_some(name.hash());
+                holds.push(hold_of(slot, now, name.store(), row, request.held));
             }
         }
-        let tables: Vec<(TxnId, StoreId)> = holds
-            .iter()
-            .filter(|hold| hold.row.is_none())
-            .map(|hold| (hold.holder, hold.store))
-            .collect();
-        for hold in &mut holds[words..] {
-            if let Some(row) = hold.row {
-                let is_table = |(txn, store): &&(TxnId, StoreId)| {
-                    *txn == hold.holder && is_row_of(row, *store)
-                };
-                hold.store = tables.iter().find(is_table).map_or(StoreId::NONE, |t| t.1);
-            }
-        }
-        // A row without its table was let go meanwhile.
-        holds.retain(|hold| hold.row.is_none() || hold.store != StoreId::NONE);
         holds.sort_by_key(|hold| (hold.row.is_some(), hold.holder, hold.store));
         holds.truncate(max);
         holds
+    }
+
+    /// One of those that `owner`'s waiting request waits for.
+    pub(super) fn first_in_the_way(&self, owner: &Owner, name: LockName) -> Option<TxnId> {
+        let mut owners = Vec::new();
+        self.latch(name.hash())
+            .waits_for(name, owner.index, &mut owners);
+        owners.first().map(|&index| self.slot(index).txn())
+    }
+
+    /// One of those that would stand in the way of a new request.
+    pub(super) fn first_in_the_way_of(
+        &self,
+        name: LockName,
+        mode: Mode,
+        me: OwnerIndex,
+    ) -> Option<TxnId> {
+        let latched = self.latch(name.hash());
+        let index = latched
+            .of(name)
+            .find(|r| r.owner != me && !r.wanted.is_compatible(mode))?
+            .owner;
+        Some(self.slot(index).txn())
     }
 
     /// Has the transaction `txn` give up the wait it is in, if any, and every later one; its next

@@ -24,8 +24,15 @@ pub enum Wait {
 enum Ticket {
     /// Granted after all.
     Done,
-    /// In the queue.
-    Queued,
+    /// In the queue, for more than is held, or for something new.
+    Queued(Asks),
+}
+
+/// What a request asks for, beside what its owner holds on the name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asks {
+    Anew,
+    More,
 }
 
 impl LockManager {
@@ -38,12 +45,12 @@ impl LockManager {
         mode: Mode,
         limit: Duration,
     ) -> Result<(), LockError> {
-        if let Ticket::Done = self.line_up(owner, name, mode)? {
+        let Ticket::Queued(asks) = self.line_up(owner, name, mode)? else {
             return Ok(());
-        }
+        };
         self.counters().blocked.add(1);
         let since = self.now();
-        let outcome = self.sleep_in_queue(owner, name, limit, since);
+        let outcome = self.sleep_in_queue(owner, name, asks, limit, since);
         self.slot(owner.index).end_wait();
         let waited = self.now().saturating_sub(since);
         self.counters()
@@ -61,10 +68,10 @@ impl LockManager {
         let _ = owner.above(name.store(), mode);
         match self.line_up(owner, name, mode) {
             Ok(Ticket::Done) => true,
-            Ok(Ticket::Queued) => {
+            Ok(Ticket::Queued(asks)) => {
                 let granted = self.withdraw(owner, name) == Withdrawn::AlreadyGranted;
                 if granted {
-                    self.finish(owner, name);
+                    self.finish(owner, name, asks);
                 }
                 self.slot(owner.index).end_wait();
                 granted
@@ -79,13 +86,17 @@ impl LockManager {
         slot.begin_wait(name, mode, self.now(), owner.txn);
         loop {
             let mut latched = self.latch(name.hash());
-            let mut acquired = latched.acquire(name.hash(), owner.index, mode);
+            let mut acquired = latched.acquire(name, owner.index, mode);
+            let asks = match latched.is_held_by(name, owner.index) {
+                true => Asks::More,
+                false => Asks::Anew,
+            };
             if acquired == Acquired::Blocked {
-                acquired = latched.enqueue(name.hash(), owner.index, mode);
+                acquired = latched.enqueue(name, owner.index, mode);
             }
             match acquired {
-                Acquired::Blocked => return Ok(Ticket::Queued),
-                Acquired::Full => self.make_room(&mut latched, Use::of(name.hash()))?,
+                Acquired::Blocked => return Ok(Ticket::Queued(asks)),
+                Acquired::Full => self.make_room(&mut latched, Use::of(name))?,
                 done => {
                     owner.depend_on(latched.last_commit());
                     drop(latched);
@@ -101,30 +112,31 @@ impl LockManager {
         &self,
         owner: &mut Owner,
         name: LockName,
+        asks: Asks,
         limit: Duration,
         since: Duration,
     ) -> Result<(), LockError> {
         let mut slept = Duration::ZERO;
         if self.slot(owner.index).is_cancelled(owner.txn) {
-            return self.give_up(owner, name, LockError::Cancelled);
+            return self.give_up(owner, name, asks, LockError::Cancelled);
         }
         loop {
             if self.break_deadlocks(owner.index) {
-                return self.give_up(owner, name, LockError::Deadlock { name });
+                return self.give_up(owner, name, asks, LockError::Deadlock { name });
             }
             // The clock of a simulation need not move while we sleep; count the naps too.
             let waited = slept.max(self.now().saturating_sub(since));
             let nap = self.search_interval().min(limit.saturating_sub(waited));
             match self.slot(owner.index).sleep(nap) {
                 Some(Verdict::Granted) => {
-                    self.finish(owner, name);
+                    self.finish(owner, name, asks);
                     return Ok(());
                 }
                 Some(Verdict::Victim) => {
-                    return self.give_up(owner, name, LockError::Deadlock { name });
+                    return self.give_up(owner, name, asks, LockError::Deadlock { name });
                 }
                 Some(Verdict::Cancelled) => {
-                    return self.give_up(owner, name, LockError::Cancelled);
+                    return self.give_up(owner, name, asks, LockError::Cancelled);
                 }
                 None => slept += nap,
             }
@@ -136,7 +148,7 @@ impl LockManager {
                     waited,
                     holder,
                 };
-                return self.give_up(owner, name, error);
+                return self.give_up(owner, name, asks, error);
             }
         }
     }
@@ -146,11 +158,12 @@ impl LockManager {
         &self,
         owner: &mut Owner,
         name: LockName,
+        asks: Asks,
         error: LockError,
     ) -> Result<(), LockError> {
         match self.withdraw(owner, name) {
             Withdrawn::AlreadyGranted => {
-                self.finish(owner, name);
+                self.finish(owner, name, asks);
                 Ok(())
             }
             Withdrawn::Yes => {
@@ -167,31 +180,29 @@ impl LockManager {
     /// Takes the request out of the queue and lets those behind it pass.
     fn withdraw(&self, owner: &Owner, name: LockName) -> Withdrawn {
         let mut latched = self.latch(name.hash());
-        let withdrawn = latched.withdraw(name.hash(), owner.index);
+        let withdrawn = latched.withdraw(name, owner.index);
         if withdrawn == Withdrawn::Yes {
-            latched.grant(name.hash(), |index| self.slot(index).grant());
+            latched.grant(name, |index| self.slot(index).grant());
         }
         withdrawn
     }
 
     /// Takes note of a lock that was granted during the wait.
-    fn finish(&self, owner: &mut Owner, name: LockName) {
+    fn finish(&self, owner: &mut Owner, name: LockName, asks: Asks) {
         let latched = self.latch(name.hash());
         owner.depend_on(latched.last_commit());
         drop(latched);
-        self.note_waited(owner, name, Acquired::Granted);
+        let acquired = match asks {
+            Asks::Anew => Acquired::Granted,
+            Asks::More => Acquired::Converted,
+        };
+        self.note_waited(owner, name, acquired);
     }
 
     fn note_waited(&self, owner: &mut Owner, name: LockName, acquired: Acquired) {
-        if name.is_table() {
-            // Whoever asks for a table takes note of it.
-            return;
+        // Whoever asks for a table takes note of it.
+        if !name.is_table() {
+            self.note_granted(owner, name.hash(), acquired);
         }
-        // A conversion is in the list already. Waits are rare, so the search may be long.
-        let acquired = match owner.held.contains(&name.hash()) {
-            true if acquired == Acquired::Granted => Acquired::Converted,
-            _ => acquired,
-        };
-        self.note_granted(owner, name.hash(), acquired);
     }
 }

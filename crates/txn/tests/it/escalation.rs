@@ -3,8 +3,8 @@
 use crate::actors::{Actor, LONG, TABLE, manager, name};
 use longshore_base::{Lsn, StoreId, TxnId};
 use longshore_txn::{
-    Dependency, Escalation, LockError, LockManager, LockName, LockOptions, Mode, Owner, TableMode,
-    Wait,
+    Dependency, Escalation, LockError, LockHold, LockManager, LockName, LockOptions, Mode, Owner,
+    TableMode, Wait,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,25 +108,43 @@ fn tables_have_their_own_thresholds_and_the_engines_own_have_none() {
     locks.release_all(&mut owner, Dependency::NONE);
 }
 
-/// Two tables whose rows cannot be told apart by their names.
+/// Tables whose numbers agree in the part that a row's word has room for.
 #[test]
-fn rows_of_a_namesake_are_kept() {
+fn the_rows_of_the_table_are_freed_and_no_others_however_alike_the_tables_numbers() {
     let locks = manager(options(100));
-    let namesake = StoreId::new(TABLE.get() + (1 << 12));
+    let namesakes = [12, 16, 20, 31].map(|bit| StoreId::new(TABLE.get() + (1 << bit)));
     let mut owner = locks.register(0, TxnId::new(1));
-    let theirs = LockName::of_key(namesake, b"k");
-    locks
-        .lock(&mut owner, theirs, Mode::WRITE, Wait::No)
-        .unwrap();
+    for store in namesakes {
+        let theirs = LockName::of_key(store, b"k");
+        locks
+            .lock(&mut owner, theirs, Mode::WRITE, Wait::No)
+            .unwrap();
+    }
     take(&locks, &mut owner, 0, 100, Mode::WRITE);
-    assert_eq!((owner.locks_held(), locks.stats().escalations), (101, 1));
+    assert_eq!((owner.locks_held(), locks.stats().escalations), (4, 1));
     take(&locks, &mut owner, 100, 200, Mode::WRITE);
-    assert_eq!(owner.locks_held(), 101, "the table covers the rest");
+    assert_eq!(owner.locks_held(), 4, "the table covers the rest");
     let mut other = locks.register(1, TxnId::new(2));
-    assert!(!locks.try_lock(&mut other, theirs, Mode::READ).unwrap());
-    locks.release_all(&mut owner, Dependency::NONE);
+    for store in namesakes {
+        let theirs = LockName::of_key(store, b"k");
+        assert!(!locks.try_lock(&mut other, theirs, Mode::READ).unwrap());
+    }
     locks.release_all(&mut other, Dependency::NONE);
+    let mut rows: Vec<StoreId> = locks.holds(100).iter().filter_map(row_of).collect();
+    rows.sort();
+    assert_eq!(rows, namesakes);
+    // One of them in its turn.
+    for n in 1..100u32 {
+        let name = LockName::of_key(namesakes[1], &n.to_be_bytes());
+        locks.lock(&mut owner, name, Mode::WRITE, Wait::No).unwrap();
+    }
+    assert_eq!((owner.locks_held(), locks.stats().escalations), (3, 2));
+    locks.release_all(&mut owner, Dependency::NONE);
     assert!(locks.holds(10).is_empty());
+}
+
+fn row_of(hold: &LockHold) -> Option<StoreId> {
+    hold.row.map(|_| hold.store)
 }
 
 #[test]
