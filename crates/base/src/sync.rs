@@ -65,6 +65,33 @@ impl<T> Mutex<T> {
     }
 }
 
+/// The guard of a reader of an [`RwLock`].
+pub type ReadGuard<'a, T> = imp::RwLockReadGuard<'a, T>;
+
+/// The guard of the one who changes what an [`RwLock`] guards.
+pub type WriteGuard<'a, T> = imp::RwLockWriteGuard<'a, T>;
+
+/// One who changes or many who read, without poisoning.
+#[derive(Debug, Default)]
+pub struct RwLock<T>(imp::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> RwLock<T> {
+        RwLock(imp::RwLock::new(value))
+    }
+
+    /// Waits for the lock, to share it with other readers.
+    pub fn read(&self) -> ReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the lock, to have it alone.
+    pub fn write(&self) -> WriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A place to wait for a change of what a [`Mutex`] guards.
 #[derive(Debug, Default)]
 pub struct Condvar(imp::Condvar);

@@ -1,8 +1,9 @@
 //! From the ring to the disk: what the writer and the syncer do while they hold their roles.
 //!
 //! # Protocol
-//! The writer takes published records out of the ring, gives the space back (the bytes are in its own
-//! staging buffer by then), and writes them to the segments; it goes on until its own goal is reached.
+//! The writer takes published records out of the ring, gives the space back (the bytes are in its
+//! staging buffer by then, `staging.rs`), and writes them to the segments; it goes on until its own goal is
+//! reached.
 //! Where the next record is not published yet it yields: its appender is filling it, or waits for room,
 //! which has just been given back. It never meets a record of its own that is not published: an appender
 //! that waits for room becomes the writer only until the room is there, and everything it waits for
@@ -26,11 +27,12 @@
 
 use crate::LogError;
 use crate::group::{Goal, Group, Role, RoleGuard, Turn};
-use crate::record::{Draft, KIND_SYNC_MARKER};
+use crate::record::{Draft, KIND_SYNC_MARKER, Record};
 use crate::ring::{Ring, Taker};
 use crate::space::Space;
+use crate::staging::Staging;
 use longshore_base::metrics::Counter;
-use longshore_base::sync::Mutex;
+use longshore_base::sync::RwLock;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use longshore_base::sync::{hint, thread};
 use longshore_base::{Environment, Lsn, TxnId, crash_point};
@@ -53,16 +55,11 @@ pub(crate) struct Flusher {
     pub(crate) group: Arc<Group>,
     pub(crate) space: Arc<Space>,
     env: Arc<dyn Environment>,
-    /// The writer's own; the mutex is never contended, because there is one writer (G1).
-    writer: Mutex<Writer>,
+    /// Changed by the one writer (G1) only.
+    staging: RwLock<Staging>,
+    /// The durable position that the last marker names; the writer's own.
+    marked: AtomicU64,
     pub(crate) counters: Counters,
-}
-
-struct Writer {
-    taker: Taker,
-    staging: Vec<u8>,
-    /// The durable position that the last marker names.
-    marked: u64,
 }
 
 /// Counted by the writer and the syncer (plain words would do), and by those who wait.
@@ -93,11 +90,8 @@ impl Flusher {
             group,
             space,
             env,
-            writer: Mutex::new(Writer {
-                taker,
-                staging: Vec::new(),
-                marked,
-            }),
+            staging: RwLock::new(Staging::new(taker)),
+            marked: AtomicU64::new(marked),
             counters: Counters::default(),
         }
     }
@@ -152,14 +146,13 @@ impl Flusher {
 
     /// As the writer: until `goal` is as far as a writer can bring it.
     fn write(&self, goal: Goal) -> Result<(), LogError> {
-        let mut writer = self.writer.lock();
         if matches!(goal, Goal::Synced(_)) {
-            self.mark(&mut writer);
+            self.mark();
         }
         let mut spins = 0;
         while !self.is_written(goal) {
             self.group.check()?;
-            if self.write_some(&mut writer, goal)? {
+            if self.write_some(goal)? {
                 spins = 0;
             } else {
                 self.wait_for_appender(&mut spins);
@@ -189,24 +182,23 @@ impl Flusher {
     }
 
     /// Takes and writes what is published, up to the size of the staging buffer; false if nothing is.
-    fn write_some(&self, writer: &mut Writer, goal: Goal) -> Result<bool, LogError> {
-        let from = writer.taker.position();
-        writer.staging.clear();
-        let taken = self
-            .ring
-            .take(&mut writer.taker, &mut writer.staging, STAGING_BYTES);
+    fn write_some(&self, goal: Goal) -> Result<bool, LogError> {
+        let mut staging = self.staging.write();
+        let taken = staging.fill(&self.ring, STAGING_BYTES);
         if taken.records == 0 {
             return Ok(false);
         }
-        let to = writer.taker.position();
-        self.ring.release(&mut writer.taker);
-        self.group.raise(Goal::Released(to));
+        let to = staging.taken();
         if matches!(goal, Goal::Synced(_)) && taken.bytes <= SMALL_GROUP_BYTES {
-            let zeros = self.space.segments.zeros_behind(to);
-            let bytes = writer.staging.len() + zeros as usize;
-            writer.staging.resize(bytes, 0);
+            staging.add_zeros(self.space.segments.zeros_behind(to) as usize);
         }
-        self.write_out(from, &writer.staging)?;
+        drop(staging);
+        self.group.raise(Goal::Released(to));
+        // Shared with those who read records back: they do not wait for this write.
+        let staging = self.staging.read();
+        let (from, bytes) = staging.content();
+        self.write_out(from, bytes)?;
+        drop(staging);
         crash_point("log.written");
         self.counters
             .records
@@ -214,6 +206,11 @@ impl Flusher {
         self.counters.groups.fetch_add(1, Ordering::Relaxed);
         self.group.raise(Goal::Written(to));
         Ok(true)
+    }
+
+    /// The record at `lsn`, if it is not in the file yet.
+    pub(crate) fn find_unwritten(&self, lsn: u64) -> Option<Record> {
+        self.staging.read().find(&self.ring, lsn)
     }
 
     fn write_out(&self, from: u64, bytes: &[u8]) -> Result<(), LogError> {
@@ -233,9 +230,10 @@ impl Flusher {
     }
 
     /// Appends a marker that names the durable position, if there is news and room.
-    fn mark(&self, writer: &mut Writer) {
+    fn mark(&self) {
         let durable = self.group.synced();
-        if durable == writer.marked {
+        // Relaxed: read and written under the writer's role.
+        if durable == self.marked.load(Ordering::Relaxed) {
             return;
         }
         let name = durable.to_le_bytes();
@@ -247,7 +245,7 @@ impl Flusher {
         match self.ring.try_reserve(draft.bytes()) {
             Some(lsn) => {
                 self.ring.fill(lsn, &draft);
-                writer.marked = durable;
+                self.marked.store(durable, Ordering::Relaxed);
                 self.counters.markers.fetch_add(1, Ordering::Relaxed);
             }
             None => self.space.give_back(draft.bytes()),

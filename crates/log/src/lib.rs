@@ -51,6 +51,10 @@ pub mod group;
 mod ring;
 #[cfg(loom)]
 pub mod ring;
+#[cfg(not(loom))]
+mod staging;
+#[cfg(loom)]
+pub mod staging;
 
 pub use error::{FullCause, LogError};
 pub use handle::DurableHandle;

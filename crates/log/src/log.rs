@@ -284,12 +284,17 @@ impl Log {
         DurableHandle::new(self.clone(), lsn, level)
     }
 
-    /// Reads the record that starts at `lsn`, writing it out first if it is still in the buffer.
+    /// Reads the record that [`append`](Log::append) put at `lsn`: from memory until it is written, so that
+    /// whoever undoes what he has just done waits for no disk; from the file after that.
     ///
     /// # Errors
     /// [`LogError::BeyondEnd`], [`LogError::Truncated`], [`LogError::Damaged`].
     pub fn read(&self, lsn: Lsn) -> Result<Record, LogError> {
         self.check_within(lsn)?;
+        if let Some(record) = self.flusher.find_unwritten(lsn.get()) {
+            return Ok(record);
+        }
+        // It is written, but for one whose append has not returned yet.
         self.flush(lsn, Level::Os)?;
         read_one(
             &self.flusher.space.segments,

@@ -33,7 +33,7 @@ impl View<'_> {
     }
 
     pub(crate) fn to_record(&self) -> Record {
-        self.header.record(self.lsn, self.body)
+        self.header.record(self.lsn, self.body.to_vec())
     }
 
     /// Position of the next record.
@@ -148,5 +148,5 @@ pub(crate) fn read_one(segments: &Segments, lsn: u64, end: u64) -> Result<Record
     header
         .check(lsn, body)
         .map_err(|flaw| segments.damaged(lsn, flaw.to_string()))?;
-    Ok(header.record(lsn, body))
+    Ok(header.record(lsn, body.to_vec()))
 }

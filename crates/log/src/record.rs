@@ -189,13 +189,13 @@ impl Header {
         self.word(1) as u8
     }
 
-    pub(crate) fn record(&self, lsn: u64, body: &[u8]) -> Record {
+    pub(crate) fn record(&self, lsn: u64, body: Vec<u8>) -> Record {
         Record {
             lsn: Lsn::new(lsn),
             kind: self.kind(),
             txn: TxnId::new(self.word(2)),
             prev: Lsn::new(self.word(3)),
-            body: body.to_vec(),
+            body,
         }
     }
 }
@@ -249,7 +249,7 @@ mod tests {
         let body = header.body_bytes(lsn, lsn + bytes.len() as u64)?;
         let body = &bytes[HEADER_BYTES..HEADER_BYTES + body];
         header.check(lsn, body)?;
-        Ok(header.record(lsn, body))
+        Ok(header.record(lsn, body.to_vec()))
     }
 
     #[test]

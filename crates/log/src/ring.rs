@@ -11,6 +11,9 @@
 //!    zero; copies them out, zeroes their words, *seals* each copy with its checksum, and *releases*
 //!    the space.
 //!
+//! Until it is taken a published record may be *copied* by whoever keeps the taker from moving: he holds
+//! a reference to it. Fillers go on beside him; they touch other words only (B1).
+//!
 //! ```text
 //!        released     taker.position            tail           released + capacity
 //!           |  zeroed      |  published, or not    |   zero           |
@@ -28,7 +31,7 @@
 //! # Ordering
 //! | store | load | carries |
 //! |---|---|---|
-//! | word 0, Release, in `fill` | word 0, Acquire, in `take` | the record's other words |
+//! | word 0, Release, in `fill` | word 0, Acquire, in `take`, `copy` | the record's other words |
 //! | `released`, Release, in `release` | `released`, Acquire, in `has_room` | the zeroed words |
 //!
 //! `tail` orders nothing inside the ring. It is SeqCst for the layers above: a checkpoint reads the
@@ -40,7 +43,7 @@
 //! section only finds the place. We differ: one atomic addition stands where Shore-MT has a queueing
 //! lock, and the record's own first word where it has the queue's nodes.
 
-use crate::record::{Draft, bytes_of, seal};
+use crate::record::{Draft, HEADER_BYTES, Header, Record, bytes_of, seal};
 use crossbeam_utils::CachePadded;
 use longshore_base::bits::little_word;
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +58,7 @@ pub struct Ring {
 }
 
 /// The right to take records out; there is one per ring.
+#[cfg_attr(loom, derive(Clone))]
 pub struct Taker {
     position: u64,
     released: u64,
@@ -157,13 +161,14 @@ impl Ring {
         self.word(lsn / 8).store(word0, Ordering::Release);
     }
 
-    /// Copies published records to `out`, in order, until `out` holds `enough` bytes or the next
-    /// record is not published yet. Always takes one if it can, however long.
+    /// Moves published records to the start of `out`, in order, until there are `enough` bytes or the next
+    /// record is not published yet. Always takes one if it can, however long. `out` grows as it must;
+    /// what it holds behind the records is not touched.
     pub fn take(&self, taker: &mut Taker, out: &mut Vec<u8>, enough: usize) -> Taken {
         let mut taken = Taken::default();
         let limit = taker.released + self.capacity();
-        let (from, at) = (taker.position, out.len());
-        while taker.position < limit && at + (taken.bytes as usize) < enough {
+        let from = taker.position;
+        while taker.position < limit && (taken.bytes as usize) < enough {
             // Acquire: pairs with the publication in `fill`.
             let word0 = self.word(taker.position / 8).load(Ordering::Acquire);
             if word0 == 0 {
@@ -177,9 +182,36 @@ impl Ring {
         self.move_out(from, taken.bytes, out);
         let mut sealed = 0;
         while sealed < taken.bytes {
-            sealed += seal(&mut out[at + sealed as usize..], from + sealed);
+            sealed += seal(&mut out[sealed as usize..], from + sealed);
         }
         taken
+    }
+
+    /// A copy of the record published at `lsn`, unless it has been taken. It is not sealed.
+    ///
+    /// In a position where no record starts none is found, but for bytes that imitate one.
+    pub fn copy(&self, taker: &Taker, lsn: u64) -> Option<Record> {
+        let end = self.tail().min(taker.released + self.capacity());
+        // Acquire: pairs with the publication in `fill`. What is not zero is of this lap (B2).
+        if !lsn.is_multiple_of(8)
+            || lsn < taker.position
+            || end <= lsn
+            || self.word(lsn / 8).load(Ordering::Acquire) == 0
+        {
+            return None;
+        }
+        // Relaxed: ordered by that Acquire.
+        let load = |place: &mut [u8; 8], word: &AtomicU64| {
+            *place = word.load(Ordering::Relaxed).to_le_bytes();
+        };
+        let mut header = [0; HEADER_BYTES];
+        self.visit(lsn, &mut header, load);
+        let header = Header::parse(&header);
+        let bytes = header.body_bytes(lsn, end).ok()?;
+        let mut body = vec![0; bytes.next_multiple_of(8)];
+        self.visit(lsn + HEADER_BYTES as u64, &mut body, load);
+        body.truncate(bytes);
+        Some(header.record(lsn, body))
     }
 
     /// Gives the space of everything taken back to the appenders.
@@ -192,14 +224,22 @@ impl Ring {
     /// Copies and zeroes. Relaxed: the Acquire of word 0 in `take` came before, and the Release in
     /// `release` comes after.
     fn move_out(&self, position: u64, bytes: u64, out: &mut Vec<u8>) {
-        let at = out.len();
-        out.resize(at + bytes as usize, 0);
-        let (words, wrapped) = self.run(position / 8, (bytes / 8) as usize);
-        let (places, others) = out[at..].as_chunks_mut::<8>().0.split_at_mut(words.len());
+        if out.len() < bytes as usize {
+            out.resize(bytes as usize, 0);
+        }
+        self.visit(position, &mut out[..bytes as usize], |place, word| {
+            *place = word.load(Ordering::Relaxed).to_le_bytes();
+            word.store(0, Ordering::Relaxed);
+        });
+    }
+
+    /// Brings each word from `position` on together with its place in `out`, up to the end of `out`.
+    fn visit(&self, position: u64, out: &mut [u8], mut each: impl FnMut(&mut [u8; 8], &AtomicU64)) {
+        let (words, wrapped) = self.run(position / 8, out.len() / 8);
+        let (places, others) = out.as_chunks_mut::<8>().0.split_at_mut(words.len());
         for (places, words) in [(places, words), (others, wrapped)] {
             for (place, word) in places.iter_mut().zip(words) {
-                *place = word.load(Ordering::Relaxed).to_le_bytes();
-                word.store(0, Ordering::Relaxed);
+                each(place, word);
             }
         }
     }
@@ -348,7 +388,6 @@ impl Ring {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::record::{HEADER_BYTES, Header};
     use longshore_base::{Lsn, TxnId};
 
     fn append(ring: &Ring, body: &[&[u8]]) -> u64 {
@@ -392,7 +431,6 @@ mod tests {
                 !ring.has_room(ring.tail() + 72),
                 "lap {lap}: the ring is full"
             );
-            out.clear();
             assert_eq!(
                 ring.take(&mut taker, &mut out, usize::MAX),
                 Taken {
@@ -408,6 +446,40 @@ mod tests {
             ring.release(&mut taker);
             assert!(ring.has_room(ring.tail() + 72));
             assert!(ring.words.iter().all(|w| w.load(Ordering::Relaxed) == 0));
+        }
+    }
+
+    #[test]
+    fn a_record_can_be_copied_from_its_publication_until_it_is_taken() {
+        let (ring, mut taker) = Ring::new(128, 64);
+        let mut out = Vec::new();
+        for lap in 0..50_u8 {
+            let body = [lap; 41];
+            let parts = [&body[..]];
+            let draft = Draft::new(3, TxnId::new(9), Lsn::new(64), &parts);
+            let lsn = ring.reserve(draft.bytes());
+            assert_eq!(ring.copy(&taker, lsn), None, "lap {lap}: not published");
+            ring.fill(lsn, &draft);
+            let record = ring.copy(&taker, lsn).expect("published");
+            assert_eq!((record.lsn, record.body), (Lsn::new(lsn), body.to_vec()));
+            assert_eq!(
+                (record.kind, record.txn.get(), record.prev.get()),
+                (3, 9, 64)
+            );
+            for other in [
+                lsn - 8,
+                lsn + 1,
+                lsn + 8,
+                ring.tail(),
+                lsn + 128,
+                lsn.wrapping_sub(128),
+            ] {
+                assert_eq!(ring.copy(&taker, other), None, "lap {lap}: no record");
+            }
+            ring.take(&mut taker, &mut out, usize::MAX);
+            assert_eq!(ring.copy(&taker, lsn), None, "lap {lap}: taken");
+            ring.release(&mut taker);
+            assert_eq!(ring.copy(&taker, lsn), None, "lap {lap}: released");
         }
     }
 

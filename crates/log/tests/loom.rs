@@ -5,9 +5,11 @@
 
 #![cfg(loom)]
 
-use longshore_base::sync::{Arc, Mutex, thread};
+use longshore_base::sync::{Arc, Mutex, RwLock, thread};
+use longshore_log::Record;
 use longshore_log::group::{Goal, Group, Role};
 use longshore_log::ring::{Ring, Taker};
+use longshore_log::staging::Staging;
 
 /// Bodies of the records found in `out`, which must be whole.
 fn bodies(mut out: &[u8]) -> Vec<u64> {
@@ -25,7 +27,9 @@ fn bodies(mut out: &[u8]) -> Vec<u64> {
 }
 
 fn take_some(ring: &Ring, taker: &mut Taker, out: &mut Vec<u8>) {
-    ring.take(taker, out, usize::MAX);
+    let mut bytes = Vec::new();
+    ring.take(taker, &mut bytes, usize::MAX);
+    out.append(&mut bytes);
     ring.release(taker);
 }
 
@@ -125,8 +129,67 @@ fn releasing_before_zeroing_is_caught() {
         let mut out = Vec::new();
         ring.take_released_too_early(&mut taker, &mut out);
         appender.join().unwrap();
-        ring.take(&mut taker, &mut out, usize::MAX);
+        take_some(&ring, &mut taker, &mut out);
         assert_eq!(bodies(&out), [1, 2]);
+    });
+}
+
+/// Reads the record at 0 back, whose body is 1, while the writer takes it and its words are filled again.
+fn read_back(find: fn(&Ring, &RwLock<Staging>, &Taker) -> Option<Record>) {
+    explore(move || {
+        let (ring, taker) = Ring::new(64, 0);
+        let stale = taker.clone();
+        let (ring, staging) = (Arc::new(ring), Arc::new(RwLock::new(Staging::new(taker))));
+        ring.append(&1_u64.to_le_bytes());
+        let appender = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.append(&2_u64.to_le_bytes()))
+        };
+        let writer = {
+            let (ring, staging) = (ring.clone(), staging.clone());
+            thread::spawn(move || {
+                let taken = staging.write().fill(&ring, 1);
+                assert_eq!(taken.bytes, 40);
+            })
+        };
+        let record = find(&ring, &staging, &stale).expect("it is in the ring or in the buffer");
+        assert_eq!(
+            record.body,
+            1_u64.to_le_bytes(),
+            "the record that was asked for"
+        );
+        appender.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
+/// A record that is being taken, while its words wait to be filled again, is found whole.
+#[test]
+fn a_record_is_read_back_whole_while_it_is_taken() {
+    read_back(|ring, staging, _| staging.read().find(ring, 0));
+}
+
+/// The bug put back: the taker moves on while the record is copied.
+#[test]
+#[should_panic(expected = "the record that was asked for")]
+fn reading_back_beside_the_taker_is_caught() {
+    read_back(|ring, _, stale| ring.copy(stale, 0).or_else(|| ring.copy(stale, 0)));
+}
+
+/// A record that is being published is found whole, or not at all.
+#[test]
+fn a_record_is_read_back_only_when_published() {
+    explore(|| {
+        let (ring, taker) = Ring::new(64, 0);
+        let ring = Arc::new(ring);
+        let appender = {
+            let ring = ring.clone();
+            thread::spawn(move || ring.append(&7_u64.to_le_bytes()))
+        };
+        if let Some(record) = Staging::new(taker).find(&ring, 0) {
+            assert_eq!(record.body, 7_u64.to_le_bytes());
+        }
+        appender.join().unwrap();
     });
 }
 

@@ -265,3 +265,36 @@ fn case_10_when_the_sync_fails_nobody_who_saw_the_change_is_answered() {
     refused(world.manager.get(world.tables[0], b"other").unwrap_err());
     refused(world.manager.purge(1).unwrap_err());
 }
+
+/// A rollback needs what it logged, and finds it in memory: whether the log has begun to write it or not.
+#[test]
+fn a_rollback_waits_for_no_disk() {
+    let (disk, world) = world();
+    let rows = || (0..100_u8).map(|row| [row]);
+    let mut first = world.begin();
+    rows().for_each(|row| first.put(world.tables[0], &row, b"before").unwrap());
+    first.commit(Level::Sync).unwrap().handle.wait().unwrap();
+    disk.set(Syncs::AllWait);
+    let mut begun = world.begin();
+    rows().for_each(|row| begun.put(world.tables[0], &row, b"after").unwrap());
+    let stalled = write(&world, b"k", b"1", Level::Sync);
+    let stalled = aside(move || stalled.wait());
+    still_waits(&stalled);
+    let mut late = world.begin();
+    rows().for_each(|row| late.put(world.tables[1], &row, b"new").unwrap());
+    let rolled_back = aside(move || {
+        begun.rollback().unwrap();
+        late.rollback().unwrap();
+    });
+    rolled_back
+        .recv_timeout(LONG)
+        .expect("it waits for the disk");
+    for row in rows() {
+        let mut txn = world.begin();
+        assert_eq!(txn.get(world.tables[0], &row).unwrap().unwrap(), b"before");
+        assert_eq!(txn.get(world.tables[1], &row).unwrap(), None);
+        txn.rollback().unwrap();
+    }
+    disk.set(Syncs::Pass);
+    stalled.recv_timeout(LONG).unwrap().unwrap();
+}

@@ -1,4 +1,4 @@
-//! A disk in memory whose syncs of the log can be held back, let go, or made to fail.
+//! A disk in memory whose syncs of the log can be held back, let go, or made to fail; or all I/O of the log held.
 
 use longshore_disk::{
     Disk, DiskError, DiskErrorKind, DiskFile, DiskLock, DiskOperation, MemoryDisk, OpenMode,
@@ -10,6 +10,8 @@ use std::sync::{Arc, Condvar, Mutex};
 pub enum Syncs {
     Pass,
     Wait,
+    /// And so do reads and writes.
+    AllWait,
     Fail,
 }
 
@@ -82,30 +84,38 @@ impl Disk for GateDisk {
     }
 }
 
+impl GateFile {
+    /// Waits at the gate while it is closed, and says how it is then. Only the log has one.
+    fn pass(&self, is_closed: impl Fn(Syncs) -> bool) -> Syncs {
+        if !self.name.starts_with("log-") {
+            return Syncs::Pass;
+        }
+        let syncs = self.gate.syncs.lock().unwrap();
+        let waiting = self.gate.changed.wait_while(syncs, |now| is_closed(*now));
+        *waiting.unwrap()
+    }
+}
+
 impl DiskFile for GateFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, DiskError> {
+        self.pass(|syncs| syncs == Syncs::AllWait);
         self.inner.read_at(bytes, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), DiskError> {
+        self.pass(|syncs| syncs == Syncs::AllWait);
         self.inner.write_at(bytes, offset)
     }
 
     fn sync(&self) -> Result<(), DiskError> {
-        if self.name.starts_with("log-") {
-            let mut syncs = self.gate.syncs.lock().unwrap();
-            while *syncs == Syncs::Wait {
-                syncs = self.gate.changed.wait(syncs).unwrap();
-            }
-            if *syncs == Syncs::Fail {
-                return Err(DiskError {
-                    operation: DiskOperation::Sync,
-                    file: self.name.clone(),
-                    offset: None,
-                    kind: DiskErrorKind::Io,
-                    source: Arc::new(io::Error::other("the plug was pulled")),
-                });
-            }
+        if self.pass(|syncs| matches!(syncs, Syncs::Wait | Syncs::AllWait)) == Syncs::Fail {
+            return Err(DiskError {
+                operation: DiskOperation::Sync,
+                file: self.name.clone(),
+                offset: None,
+                kind: DiskErrorKind::Io,
+                source: Arc::new(io::Error::other("the plug was pulled")),
+            });
         }
         self.inner.sync()
     }

@@ -147,9 +147,9 @@ fn acknowledged_commits_survive_and_others_vanish_whole() {
         let disk = Arc::new(SimDisk::new(seed, SimOptions::default()));
         let world = World::on(disk.clone(), options());
         let mut rng = SmallRng::seed_from_u64(seed);
-        let (mut rows, mut states) = (Rows::new(), vec![]);
+        let (mut rows, mut states) = (Rows::new(), vec![Rows::new()]);
         let mut acknowledged = 0;
-        for n in 0..30 {
+        for n in 1..=30 {
             let mut txn = world.begin();
             let mut next = rows.clone();
             for _ in 0..5 {
@@ -255,7 +255,7 @@ fn every_named_point_of_this_crate_is_reached() {
     }
 }
 
-/// A rollback that the disk does not let finish keeps its locks, and nobody sees what it left.
+/// A rollback that the log does not let finish keeps its locks, and nobody sees what it left.
 #[test]
 fn a_rollback_that_cannot_finish_stops_everything() {
     let disk = Arc::new(SimDisk::new(3, SimOptions::default()));
@@ -264,6 +264,7 @@ fn a_rollback_that_cannot_finish_stops_everything() {
     let mut txn = world.begin();
     txn.put(table, b"k", b"1").unwrap();
     disk.crash_now();
+    world.log.flush_all(Level::Sync).unwrap_err();
     let error = txn.rollback().unwrap_err();
     assert!(matches!(error, TxnError::Failed { .. }), "{error}");
     assert!(world.manager.get(table, b"k").is_err());
