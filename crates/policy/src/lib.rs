@@ -1,0 +1,26 @@
+//! Which page leaves memory when another wants in: replacement policies, one file each.
+//!
+//! A [`Policy`] knows frames by number and pages by id; it knows no threads, no I/O and no page's bytes. The same
+//! code serves the buffer pool, under a lock of the pool's, and the [`simulator`], where nothing else runs.
+//! [`Spec`] names a policy with its parameters; [`catalogue`] lists what there is.
+
+#![forbid(unsafe_code)]
+// Lists, ghosts and parameters serve all policies; those that need the rest of them are still to come.
+#![allow(dead_code)]
+
+mod catalogue;
+mod inspect;
+mod lists;
+mod nodes;
+mod opt;
+mod policies;
+mod policy;
+pub mod simulator;
+mod spec;
+mod trace;
+
+pub use catalogue::{About, Parameter, Unit, Visitor, catalogue};
+pub use inspect::{Entry, Inspector, dump, residents};
+pub use policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+pub use spec::{Spec, SpecError};
+pub use trace::{Trace, TraceTooLong};

@@ -1,0 +1,206 @@
+//! GCLOCK: CLOCK with a counter for each page: it survives as many sweeps of the hand as it had hits.
+//!
+//! Weakness: a page hit very often long ago stays long, and the hand may have to turn many times to find a victim; `cap`
+//! bounds both.
+//! Memory: 24 bytes a frame.
+//! Parameters: `cap`, the most sweeps a page survives without a hit; 0, the default: no bound.
+//!
+//! The paper's counter starts at 1, each sweep takes 1 from it, and a page leaves when that makes it 0. The weight here
+//! is one less: the sweeps still to be survived. As in CLOCK the ring is linked, and a page comes in behind the hand.
+//!
+//! # Source
+//! A. J. Smith: Sequentiality and Prefetching in Database Systems. ACM TODS 3(3), 1978.
+//! V. F. Nicola, A. Dan, D. M. Dias: Analysis of the Generalized Clock Buffer Replacement Scheme for Database
+//! Transaction Processing. SIGMETRICS 1992.
+
+use longshore_base::PageId;
+
+use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::inspect::Inspector;
+use crate::lists::List;
+use crate::nodes::{NodeId, NodeTable};
+use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::spec::Values;
+
+/// See the head of the file.
+pub(crate) struct Gclock {
+    nodes: NodeTable<State>,
+    /// The hand points to the front.
+    ring: List,
+    /// No weight is greater.
+    cap: u32,
+    /// Counts calls of `evict`, so that each offers a frame once only, however often the hand comes by.
+    call: u32,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sweeps still to be survived.
+    weight: u32,
+    /// The last call that offered it in vain.
+    declined_in: u32,
+}
+
+impl Listed for Gclock {
+    const ABOUT: About = About {
+        name: "gclock",
+        source: "Smith 1978; Nicola, Dan, Dias 1992",
+        weakness: "what was hit often long ago stays long, unless cap is small",
+        memory: "24 B",
+        parameters: &[Parameter {
+            name: "cap",
+            meaning: "the most sweeps a page survives without a hit; 0: no bound",
+            unit: Unit::Whole,
+            default: 0.0,
+            min: 0.0,
+            max: 1e9,
+        }],
+    };
+
+    fn new(capacity: u32, values: &Values<'_>) -> Gclock {
+        Gclock {
+            nodes: NodeTable::new(capacity),
+            ring: List::new(),
+            cap: match values.whole("cap") {
+                0 => u32::MAX,
+                cap => cap as u32,
+            },
+            call: 0,
+        }
+    }
+}
+
+impl Policy for Gclock {
+    #[inline]
+    fn on_hit(&mut self, frame: Frame) {
+        let state = &mut self.nodes[NodeId::of(frame)].state;
+        state.weight += u32::from(state.weight < self.cap);
+    }
+
+    fn on_miss(&mut self, _page: PageId) -> Placement {
+        Placement::ONLY
+    }
+
+    /// Turns until a sweep lowers no weight and finds nothing to offer. Every step but those of the last two sweeps is
+    /// paid for by a hit.
+    fn evict(
+        &mut self,
+        _incoming: Option<(PageId, Placement)>,
+        take: &mut dyn FnMut(Frame, PageId) -> Take,
+    ) -> Option<Frame> {
+        self.call = self.call.wrapping_add(1);
+        let mut idle = 0;
+        while idle < self.ring.len() {
+            let id = self.ring.front()?;
+            let frame = id.frame()?;
+            let page = self.nodes[id].page();
+            let state = &mut self.nodes[id].state;
+            if state.weight > 0 {
+                state.weight -= 1;
+                idle = 0;
+            } else if state.declined_in == self.call {
+                idle += 1;
+            } else {
+                match take(frame, page) {
+                    Take::Taken => {
+                        self.on_remove(frame, Gone::Invalidated);
+                        return Some(frame);
+                    }
+                    Take::Busy | Take::Dirty => state.declined_in = self.call,
+                    Take::Enough => return None,
+                }
+                idle = 0;
+            }
+            self.ring.rotate(&self.nodes);
+        }
+        None
+    }
+
+    fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
+        let id = self.nodes.occupy(frame, page, State::default());
+        self.ring.push_back(&mut self.nodes, id);
+    }
+
+    fn on_remove(&mut self, frame: Frame, _why: Gone) {
+        self.ring.remove(&mut self.nodes, NodeId::of(frame));
+        self.nodes.vacate(frame);
+    }
+
+    fn set_capacity(&mut self, frames: u32) {
+        self.nodes.reserve(frames);
+    }
+
+    fn nodes(&self) -> Nodes {
+        self.nodes.addresses()
+    }
+
+    fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
+        let ring = self.ring.iter(&self.nodes);
+        let weightless = ring.filter(|&id| self.nodes[id].state.weight == 0);
+        out.extend(weightless.filter_map(NodeId::frame).take(limit));
+    }
+
+    fn inspect(&self, out: &mut dyn Inspector) {
+        self.ring.show(&self.nodes, out, "ring", |state, entry| {
+            entry.weight = state.weight;
+        });
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.ring.check(&self.nodes)?;
+        self.nodes.check(self.ring.len())?;
+        let mut weights = self
+            .ring
+            .iter(&self.nodes)
+            .map(|id| self.nodes[id].state.weight);
+        match weights.all(|weight| weight <= self.cap) {
+            true => Ok(()),
+            false => Err(format!("a weight above {}", self.cap)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policies::testing::Bench;
+    use crate::policy::Take;
+
+    #[test]
+    fn order_step_by_step() {
+        let mut bench = Bench::new("gclock", 3);
+        assert_eq!(bench.use_pages([1, 2, 3, 1, 1, 2]), "ring: 1:2 2:1 3");
+        assert_eq!(bench.use_page(4), "ring: 1:1 2 4", "two lowered, 3 leaves");
+        assert_eq!(bench.use_page(5), "ring: 4 1 5", "1 lowered, 2 leaves");
+        bench.pin(4);
+        assert_eq!(bench.use_page(6), "ring: 5 4 6", "4 is passed, 1 leaves");
+        assert_eq!(bench.use_pages([5, 6]), "ring: 5:1 4 6:1");
+        assert_eq!(bench.likely(9), [4]);
+        assert_eq!(
+            bench.use_page(7),
+            "ring: 4 6 7",
+            "5 and 6 lowered in a first sweep"
+        );
+        assert_eq!(bench.remove(6), "ring: 4 7");
+        assert_eq!(bench.use_page(7), "ring: 4 7:1");
+    }
+
+    #[test]
+    fn weights_stop_at_the_cap() {
+        let mut bench = Bench::new("gclock:cap=2", 2);
+        assert_eq!(bench.use_pages([1, 2, 1, 1, 1, 1]), "ring: 1:2 2");
+        assert_eq!(bench.use_page(3), "ring: 1:1 3");
+    }
+
+    #[test]
+    fn a_frame_declined_is_not_offered_again_while_others_are_lowered() {
+        let mut bench = Bench::new("gclock", 2);
+        bench.use_pages([1, 2, 2, 2, 2, 2]);
+        let mut offers = Vec::new();
+        let victim = bench.policy.evict(None, &mut |_, page| {
+            offers.push(page.get());
+            Take::Busy
+        });
+        assert_eq!((victim, offers), (None, vec![1, 2]));
+        assert_eq!(bench.dump(), "ring: 1 2", "2 was lowered to the end");
+    }
+}
