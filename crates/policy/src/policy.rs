@@ -19,7 +19,7 @@
 //! P2. A frame declined stays as good a victim as it was: being busy is no reference.
 //! P3. Work is O(1) a call, amortised, but for frames declined. No hashing in `on_hit`.
 //! P4. It works with one frame and with two.
-//! P5. Time is counted in references; chance comes from a seed.
+//! P5. Time is counted in references; chance comes from a seed. Which frame a page gets makes no difference.
 
 use longshore_base::PageId;
 
@@ -124,7 +124,8 @@ pub trait Policy: Send {
         Nodes::NONE
     }
 
-    /// Appends up to `limit` frames that will probably be offered next, best first: what a cleaner writes ahead.
+    /// Fills `out`, which is empty, with up to `limit` frames that will probably be offered next, best first: what a
+    /// cleaner writes ahead.
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>);
 
     /// Shows queues and counters. Every resident frame is in at least one queue.

@@ -28,6 +28,11 @@ impl Pool {
         }
     }
 
+    /// Frames not in use are handed out the other way round from now on.
+    pub fn turn_free_frames(&mut self) {
+        self.free.reverse();
+    }
+
     pub fn len(&self) -> usize {
         self.pages.len()
     }

@@ -219,3 +219,26 @@ fn misses_of_two_pages_may_interleave() {
         }
     }
 }
+
+#[test]
+fn which_frame_a_page_gets_does_not_matter() {
+    for spec in all() {
+        let (mut one, mut other) = (Pool::new(&spec, 16), Pool::new(&spec, 16));
+        other.turn_free_frames();
+        for (step, page) in mixed(5000).enumerate() {
+            assert_eq!(
+                one.use_page(page),
+                other.use_page(page),
+                "{spec}: step {step}"
+            );
+            if step % 50 == 0 {
+                // Two frames become free, and are filled in another order.
+                for pool in [&mut one, &mut other] {
+                    pool.evict(None, |_, _| Take::Taken);
+                    pool.evict(None, |_, _| Take::Taken);
+                }
+                other.turn_free_frames();
+            }
+        }
+    }
+}
