@@ -55,7 +55,7 @@ const KEY_PARTS: usize = 4;
 const GAP_PARTS: usize = 4;
 const TABLE_MODES: usize = 7;
 
-/// Whether two transactions may hold the key at once.
+/// Whether two transactions may hold the key at once. Why Update lets readers in: `docs/decisions/0007`.
 #[rustfmt::skip]
 const KEY_COMPATIBLE: [[bool; KEY_PARTS]; KEY_PARTS] = [
     //               None   Shared Update Exclusive

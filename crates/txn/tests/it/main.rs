@@ -1,6 +1,8 @@
 //! The transaction crate from outside: locks, deadlocks, transactions against models.
 
 mod actors;
+mod claims;
+mod crowd;
 mod deadlocks;
 mod early_release;
 mod escalation;

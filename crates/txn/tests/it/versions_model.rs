@@ -1,13 +1,20 @@
 //! Several transactions of all levels, their statements interleaved at random in one thread, against the
-//! sequential account of what each may see. Nobody waits for a lock: who would have to is rolled back.
+//! sequential account of what each may see, and of what each has been granted: rows, tables asked for, and
+//! tables that many rows have become. Some are cancelled. Nobody waits for a lock: who would have to is
+//! rolled back.
 
+use crate::claims::Claims;
 use crate::scans;
 use crate::world::{World, WorldOptions};
 use longshore_access::Tree;
 use longshore_log::Level;
-use longshore_txn::{Begin, Direction, Isolation, LockError, Savepoint, Transaction, TxnError};
+use longshore_txn::{
+    Begin, Direction, Escalation, Isolation, LockError, Mode, Savepoint, TableMode, Transaction,
+    TxnError,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::time::Duration;
@@ -23,6 +30,9 @@ enum Op {
     Delete(u8),
     DeleteRange(u8, u8),
     Scan(u8, u8, bool, usize),
+    LockTable(TableMode),
+    /// Tells an actor to end.
+    Cancel(usize),
     Savepoint,
     RollbackTo,
     Commit,
@@ -41,12 +51,25 @@ fn op() -> impl Strategy<Value = Op> {
         4 => key.clone().prop_map(Op::Delete),
         1 => (key.clone(), 0..6u8).prop_map(|(k, n)| Op::DeleteRange(k, k + n)),
         4 => (key.clone(), key, any::<bool>(), 1..30usize).prop_map(|(a, b, r, n)| Op::Scan(a, b, r, n)),
+        1 => table_mode().prop_map(Op::LockTable),
+        1 => (0..ACTORS).prop_map(Op::Cancel),
         1 => Just(Op::Savepoint),
         1 => Just(Op::RollbackTo),
         4 => Just(Op::Commit),
         1 => Just(Op::Rollback),
         1 => Just(Op::Purge),
     ]
+}
+
+fn table_mode() -> impl Strategy<Value = TableMode> {
+    prop::sample::select(vec![
+        TableMode::IntentShared,
+        TableMode::IntentExclusive,
+        TableMode::Shared,
+        TableMode::Update,
+        TableMode::SharedIntentExclusive,
+        TableMode::Exclusive,
+    ])
 }
 
 fn kind() -> impl Strategy<Value = (Isolation, bool)> {
@@ -104,6 +127,8 @@ struct Actor {
     changes: Changes,
     touched: BTreeSet<Vec<u8>>,
     save: Option<(Savepoint, Changes)>,
+    claims: Claims,
+    is_cancelled: bool,
 }
 
 impl Actor {
@@ -129,6 +154,8 @@ impl Actor {
             changes: Changes::new(),
             touched: BTreeSet::new(),
             save: None,
+            claims: Claims::none(),
+            is_cancelled: false,
         }
     }
 
@@ -163,6 +190,23 @@ impl Actor {
         self.reads_one_snapshot() && history.touched.get(key).is_some_and(|&at| at > self.sees)
     }
 
+    /// What it has read nobody changes before it ends, if it locks what it reads.
+    fn has_read<'a>(
+        &mut self,
+        others: impl Iterator<Item = &'a Claims> + Clone,
+        keys: std::ops::Range<u8>,
+    ) {
+        if self.reads_locked() {
+            self.claims.rows(others, keys, Mode::READ);
+        }
+    }
+
+    /// Its next statement tells that it was cancelled.
+    fn finds_out(&mut self, tree: Tree) {
+        let refused = self.txn.get(tree, &[0]).expect_err("it was cancelled");
+        assert!(matches!(refused, TxnError::Lock(LockError::Cancelled)));
+    }
+
     fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
         self.touched.insert(key.clone());
         self.changes.insert(key, value);
@@ -182,8 +226,16 @@ struct Play {
     history: History,
 }
 
+/// What the locks of a statement that went well are held against.
+type Others<'a> = &'a [Option<Actor>];
+
+fn claims(others: Others<'_>) -> impl Iterator<Item = &Claims> + Clone {
+    others.iter().flatten().map(|other| &other.claims)
+}
+
 impl Play {
-    fn step(&mut self, actor: &mut Actor, op: &Op, n: usize) -> Outcome {
+    fn step(&mut self, actor: &mut Actor, others: Others<'_>, op: &Op, n: usize) -> Outcome {
+        let others = claims(others);
         let tree = self.tree;
         let value = |len: usize| {
             let mut value = vec![n as u8; len];
@@ -194,7 +246,10 @@ impl Play {
         let newest = actor.newest(&self.history);
         match *op {
             Op::Get(k) => match actor.txn.get(tree, &[k]) {
-                Ok(found) => assert_eq!(found, view.get(&vec![k]).cloned(), "{k} in step {n}"),
+                Ok(found) => {
+                    assert_eq!(found, view.get(&vec![k]).cloned(), "{k} in step {n}");
+                    actor.has_read(others, k..k + 1);
+                }
                 Err(error) => return gave_way_reading(actor, error),
             },
             Op::GetForUpdate(k) if !actor.is_read_only => {
@@ -202,6 +257,7 @@ impl Play {
                     Ok(found) => {
                         assert!(!actor.is_late(&self.history, &[k]), "{k} in step {n}");
                         assert_eq!(found, newest.get(&vec![k]).cloned());
+                        actor.claims.rows(others, [k], Mode::UPDATE);
                     }
                     Err(error) => return self.gave_way(actor, error, k..k + 1),
                 }
@@ -211,6 +267,7 @@ impl Play {
                     Ok(()) => {
                         assert!(!actor.is_late(&self.history, &[k]), "{k} in step {n}");
                         actor.change(vec![k], Some(value(len)));
+                        actor.claims.rows(others, [k], Mode::WRITE);
                     }
                     Err(error) => return self.gave_way(actor, error, k..k + 1),
                 }
@@ -221,6 +278,7 @@ impl Play {
                         assert!(!actor.is_late(&self.history, &[k]), "{k} in step {n}");
                         assert!(!newest.contains_key(&vec![k]));
                         actor.change(vec![k], Some(value(len)));
+                        actor.claims.rows(others, [k], Mode::WRITE);
                     }
                     Err(TxnError::KeyExists) => assert!(newest.contains_key(&vec![k])),
                     Err(error) => return self.gave_way(actor, error, k..k + 1),
@@ -232,6 +290,7 @@ impl Play {
                     assert_eq!(was_there, newest.contains_key(&vec![k]));
                     if was_there {
                         actor.change(vec![k], None);
+                        actor.claims.rows(others, [k], Mode::WRITE);
                     }
                 }
                 Err(error) => return self.gave_way(actor, error, k..k + 1),
@@ -244,9 +303,11 @@ impl Play {
                             (a..b).filter(|&k| view.contains_key(&vec![k])).collect();
                         let there = keys.iter().filter(|&&k| newest.contains_key(&vec![k]));
                         assert_eq!(count as usize, there.count(), "step {n}");
+                        actor.has_read(others.clone(), a..b);
                         for k in keys {
                             if newest.contains_key(&vec![k]) {
                                 actor.change(vec![k], None);
+                                actor.claims.rows(others.clone(), [k], Mode::WRITE);
                             }
                         }
                     }
@@ -271,10 +332,15 @@ impl Play {
                             expected.reverse();
                         }
                         assert_eq!(rows, expected, "step {n}");
+                        actor.has_read(others, a..b.saturating_add(1));
                     }
                     Err(error) => return gave_way_reading(actor, error),
                 }
             }
+            Op::LockTable(mode) if !actor.is_read_only => match actor.txn.lock_table(tree, mode) {
+                Ok(()) => actor.claims.table(others, Mode::table(mode)),
+                Err(error) => return self.gave_way(actor, error, 0..0),
+            },
             Op::Savepoint => actor.save = Some((actor.txn.savepoint(), actor.changes.clone())),
             Op::RollbackTo => {
                 if let Some((save, changes)) = &actor.save {
@@ -341,17 +407,23 @@ fn gave_way_reading(actor: &Actor, error: TxnError) -> Outcome {
 /// A statement of one of the actors, who begins a transaction of this kind if it has none.
 type Step = (usize, Op, (Isolation, bool));
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0..ACTORS, op(), kind()), 1..200)
+/// What happens, and with how many rows one tries for the table.
+fn steps() -> impl Strategy<Value = (Vec<Step>, u32)> {
+    let steps = prop::collection::vec((0..ACTORS, op(), kind()), 1..200);
+    (steps, 2..16u32)
 }
 
-fn play(steps: &[Step], prepare: impl Fn(&World)) {
+/// Plays it; returns how often rows became a table, and how many transactions were cancelled.
+fn play((steps, escalate_at): &(Vec<Step>, u32), prepare: impl Fn(&World)) -> [u64; 2] {
     let world = World::with(WorldOptions {
         pool_bytes: 1 << 20,
         ..WorldOptions::default()
     });
     prepare(&world);
     let [tree, _] = world.tables;
+    let locks = world.locks();
+    locks.set_escalation(tree.store, Some(Escalation::At(*escalate_at)));
+    let mut cancelled = 0;
     let mut play = Play {
         world,
         tree,
@@ -373,8 +445,19 @@ fn play(steps: &[Step], prepare: impl Fn(&World)) {
                 }
             }
             Op::Rollback => actor.txn.rollback().unwrap(),
+            Op::Cancel(whom) => {
+                if let Some(other) = &mut actors[*whom] {
+                    assert!(play.world.locks().cancel(other.txn.id()));
+                    other.is_cancelled = true;
+                }
+                actors[*who] = Some(actor);
+            }
+            _ if actor.is_cancelled => {
+                actor.finds_out(tree);
+                cancelled += 1;
+            }
             op => {
-                if let Outcome::GoesOn = play.step(&mut actor, op, n) {
+                if let Outcome::GoesOn = play.step(&mut actor, &actors, op, n) {
                     actors[*who] = Some(actor);
                 }
             }
@@ -387,17 +470,33 @@ fn play(steps: &[Step], prepare: impl Fn(&World)) {
     assert!(world.rows(world.garbage).is_empty());
     assert!(world.manager.snapshots().is_empty());
     assert_eq!(world.manager.stats().versions.kept, 0);
+    assert!(world.locks().holds(10).is_empty());
     world.verify();
+    [world.locks().stats().escalations, cancelled]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-    #[test]
-    fn everybody_sees_what_the_level_promises(
-        steps in steps()
-    ) {
-        play(&steps, |_| ());
+#[test]
+fn everybody_sees_what_the_level_promises() {
+    let config = ProptestConfig {
+        cases: 200,
+        source_file: Some(file!()),
+        test_name: Some(concat!(
+            module_path!(),
+            "::everybody_sees_what_the_level_promises"
+        )),
+        ..ProptestConfig::default()
+    };
+    let (escalations, cancelled) = (Cell::new(0), Cell::new(0));
+    let outcome = TestRunner::new(config).run(&steps(), |steps| {
+        let [rows, txns] = play(&steps, |_| ());
+        escalations.set(escalations.get() + rows);
+        cancelled.set(cancelled.get() + txns);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
     }
+    assert!(escalations.get() > 0 && cancelled.get() > 0);
 }
 
 /// Whether the account above finds fault with what happens.
