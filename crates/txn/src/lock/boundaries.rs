@@ -7,6 +7,6 @@ use longshore_base::StoreId;
 
 impl Boundaries for LockManager {
     fn may_remove(&self, store: StoreId, key: &[u8]) -> bool {
-        self.is_free(LockName::of_key(store, key))
+        self.is_free(LockName::of_key(store, key), key)
     }
 }

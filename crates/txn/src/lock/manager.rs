@@ -13,7 +13,7 @@ use super::stats::Counters;
 use super::table::TableHold;
 use super::table_word::TableWords;
 use super::wait::Wait;
-use crate::version::Registry;
+use crate::version::Past;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
@@ -75,8 +75,8 @@ pub struct LockManager {
     ignores_gaps: AtomicBool,
     log: Arc<dyn Durability>,
     pub(super) env: Arc<dyn Environment>,
-    /// Whose ghosts may not go. Set before anybody works.
-    pub(super) snapshots: OnceLock<Arc<Registry>>,
+    /// What snapshots may need. Set before anybody works.
+    pub(super) past: OnceLock<Arc<Past>>,
 }
 
 /// What an insert finds in the gap that it is about to split.
@@ -122,7 +122,7 @@ impl LockManager {
             ignores_gaps: AtomicBool::new(false),
             log,
             env,
-            snapshots: OnceLock::new(),
+            past: OnceLock::new(),
         })
     }
 
@@ -449,12 +449,12 @@ impl LockManager {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether nobody holds or awaits `name`, nobody who did has a commit still to become durable, and no
-    /// open snapshot sees the key as it was before.
+    /// Whether nobody holds or awaits `name`, which is that of `key`, nobody who did has a commit still to
+    /// become durable, and open snapshots find the row as it was before without a slot.
     ///
     /// The caller holds the latch of the page in which the boundary disappears.
     #[inline]
-    pub(crate) fn is_free(&self, name: LockName) -> bool {
+    pub(crate) fn is_free(&self, name: LockName, key: &[u8]) -> bool {
         // Relaxed: set while nobody else works.
         if self.pins_boundaries.load(Ordering::Relaxed) {
             return false;
@@ -471,7 +471,7 @@ impl LockManager {
         };
         let dependency = row.and(table);
         (dependency.is_none() || self.log.is_durable(dependency.lsn()))
-            && self.all_snapshots_see(dependency.lsn())
+            && self.snapshots_let_go(name, key, dependency.lsn())
     }
 
     #[inline]

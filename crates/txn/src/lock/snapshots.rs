@@ -5,7 +5,7 @@ use super::dependency::Dependency;
 use super::manager::LockManager;
 use super::mode::Mode;
 use super::name::LockName;
-use crate::version::Registry;
+use crate::version::{Past, RowRef};
 use longshore_base::{Environment, Lsn, StoreId, TxnId};
 use std::sync::Arc;
 
@@ -43,16 +43,17 @@ impl LockManager {
         }
     }
 
-    /// Whether no snapshot, open or to come, needs the state before the commit at `lsn`.
-    pub(super) fn all_snapshots_see(&self, lsn: Lsn) -> bool {
-        let snapshots = self.snapshots.get();
-        snapshots.is_none_or(|snapshots| snapshots.all_see(lsn))
+    /// Whether no snapshot, open or to come, needs the slot of `key` to find the state before the commit
+    /// at `lsn`. See [`Past::let_go`].
+    pub(super) fn snapshots_let_go(&self, name: LockName, key: &[u8], lsn: Lsn) -> bool {
+        let past = self.past.get();
+        past.is_none_or(|past| past.let_go(RowRef::new(name, key), lsn))
     }
 
-    /// Asks `snapshots` from now on, too, before a ghost goes.
-    pub(crate) fn keep_for(&self, snapshots: &Arc<Registry>) {
+    /// Asks `past` from now on, too, before a ghost goes.
+    pub(crate) fn keep_for(&self, past: &Arc<Past>) {
         // A second manager of transactions is a mistake that nothing depends on.
-        let _ = self.snapshots.set(Arc::clone(snapshots));
+        let _ = self.past.set(Arc::clone(past));
     }
 
     pub(crate) fn env(&self) -> &Arc<dyn Environment> {

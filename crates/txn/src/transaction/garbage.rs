@@ -239,7 +239,7 @@ fn free(manager: &TransactionManager, key: &[u8], steps: usize) -> Result<usize>
 fn is_unseen(core: &Core, key: &[u8]) -> bool {
     let name = LockName::of_key(core.options.garbage.store, key);
     let listed = core.locks.key_writer(name).last_commit;
-    core.versions.registry().all_see(listed.lsn())
+    core.versions.past().registry.all_see(listed.lsn())
 }
 
 /// Locks the row without waiting; what it lists if it is there.

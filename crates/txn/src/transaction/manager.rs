@@ -122,7 +122,7 @@ impl TransactionManager {
             options.versions,
             Arc::clone(locks.env()),
         );
-        locks.keep_for(versions.registry());
+        locks.keep_for(versions.past());
         let core = Arc::new(Core {
             access,
             versions,
@@ -291,7 +291,7 @@ impl TransactionManager {
     /// Those of changing pages. What was not freed is found again by a later round.
     pub fn purge(&self, steps: usize) -> Result<usize> {
         self.core.check()?;
-        self.core.versions.sweep(|| self.core.log.tail());
+        self.core.versions.maintain(|| self.core.log.tail());
         let done = super::purge::round(self, steps)?;
         self.core.counters.purged.add(done as u64);
         Ok(done)

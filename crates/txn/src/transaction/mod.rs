@@ -55,6 +55,7 @@ mod statement;
 mod time_limit;
 mod undo;
 mod value;
+mod visible;
 mod work;
 
 pub use batch::{Batch, Direction};

@@ -295,6 +295,32 @@ impl<'a> Range<'a> {
         }
     }
 
+    /// The part of the range that lies in the leaf, whose fences are put into `low` and `high`.
+    pub fn part_in<'b>(
+        self,
+        leaf: &LeafRead<'_>,
+        window: &Window,
+        low: &'b mut Vec<u8>,
+        high: &'b mut Vec<u8>,
+    ) -> Range<'b>
+    where
+        'a: 'b,
+    {
+        leaf.low_fence_into(low);
+        leaf.upper_fence_into(high);
+        Range {
+            low: match window.covers_low {
+                true => self.low,
+                false => Bound::Included(low),
+            },
+            high: match window.covers_high {
+                true => self.high,
+                false => Bound::Excluded(high),
+            },
+            direction: self.direction,
+        }
+    }
+
     /// Which slots of the leaf lie in the range.
     pub fn window(&self, leaf: &LeafRead<'_>, key: &mut Vec<u8>) -> Window {
         let count = leaf.count();

@@ -1,16 +1,16 @@
-//! Reading a snapshot: one row, or the rows of a leaf. The protocol is told in `version`.
+//! Reading a snapshot: one row; the rows of a leaf are in `visible`. The protocol is told in `version`.
 //!
 //! A transaction reads by [`Reads`]: under locks, in one snapshot from its begin to its end, or in one for
 //! each statement. What takes several calls, a cursor or a reader of a large value, is one statement.
 
-use super::batch::{Batch, Direction};
+use super::batch::Batch;
 use super::manager::Core;
-use super::scan::{Range, Window};
+use super::scan::Range;
 use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::{Dependency, LockName};
 use crate::version::{Origin, Seen, Snapshot};
-use longshore_access::{LeafRead, Patience, Slot, Tree, ValueKind};
+use longshore_access::{Patience, Slot, Tree, ValueKind};
 use longshore_base::{Durability, Lsn};
 
 /// How a transaction reads.
@@ -29,13 +29,6 @@ pub(super) enum Reads {
 /// It ends with [`Transaction::end_statement`](super::Transaction::end_statement), or with the transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Statement(usize);
-
-/// What came of copying rows from a leaf.
-enum Copied {
-    All,
-    Again,
-    TooOld,
-}
 
 impl Work {
     /// Opens a snapshot.
@@ -226,94 +219,6 @@ impl Work {
         Ok(())
     }
 
-    /// Fills the batch; a large value's stub is left in `batch.large`.
-    pub(super) fn visible_rows(
-        &mut self,
-        core: &Core,
-        snapshot: &Snapshot,
-        tree: Tree,
-        range: Range<'_>,
-        batch: &mut Batch,
-    ) -> Result<()> {
-        batch.clear();
-        if range.is_empty() {
-            return Ok(());
-        }
-        let mut patience = Patience::new();
-        loop {
-            let leaf = range.leaf(core, tree, &mut patience)?;
-            let mut dependency = Dependency::NONE;
-            let copied =
-                self.copy_visible(core, snapshot, &leaf, tree, range, batch, &mut dependency);
-            if leaf.validate().is_err() {
-                patience.lost();
-                continue;
-            }
-            drop(leaf);
-            match copied {
-                Copied::All => {}
-                Copied::Again => {
-                    patience.lost();
-                    continue;
-                }
-                Copied::TooOld => return Err(TxnError::SnapshotTooOld),
-            }
-            core.check_snapshot(snapshot)?;
-            self.owner.depend_on(dependency);
-            return Ok(());
-        }
-    }
-
-    /// Copies the rows in the range. They are of no use before the leaf is validated.
-    #[expect(clippy::too_many_arguments, reason = "one call, kept flat for speed")]
-    fn copy_visible(
-        &mut self,
-        core: &Core,
-        snapshot: &Snapshot,
-        leaf: &LeafRead<'_>,
-        tree: Tree,
-        range: Range<'_>,
-        batch: &mut Batch,
-        dependency: &mut Dependency,
-    ) -> Copied {
-        batch.clear();
-        let window = range.window(leaf, &mut self.key_buffer);
-        let is_settled = leaf.page_lsn() < snapshot.low;
-        if is_settled {
-            *dependency = snapshot.covers;
-        }
-        for at in window.slots(range.direction) {
-            leaf.key_into(at, &mut self.key_buffer);
-            let is_large = if is_settled {
-                batch.push_visible(leaf, at, &self.key_buffer)
-            } else {
-                let name = LockName::of_key(tree.store, &self.key_buffer);
-                let (me, key) = (self.owner.txn(), &self.key_buffer);
-                let seen =
-                    core.versions
-                        .look(&core.locks, snapshot, me, name, key, &mut self.image);
-                match seen {
-                    Seen::InPage(own) => {
-                        *dependency = dependency.and(own);
-                        batch.push_visible(leaf, at, key)
-                    }
-                    Seen::Image(own) => {
-                        *dependency = dependency.and(own);
-                        batch.push_image(key, &self.image)
-                    }
-                    Seen::Again => return Copied::Again,
-                    Seen::TooOld => return Copied::TooOld,
-                }
-            };
-            if is_large || batch.rows.len() >= batch.rows_max {
-                batch.next = Some(std::ops::Bound::Excluded(self.key_buffer.clone()));
-                return Copied::All;
-            }
-        }
-        batch.next = window.beyond(leaf, range.direction, &mut self.key_buffer);
-        Copied::All
-    }
-
     /// Fails if `key`, which this transaction has just locked, was changed since its snapshot.
     #[inline]
     pub(super) fn check_conflict(&mut self, core: &Core, name: LockName, key: &[u8]) -> Result<()> {
@@ -341,17 +246,6 @@ impl Work {
     }
 }
 
-impl Window {
-    /// The slots of the window in the order of the scan.
-    fn slots(&self, direction: Direction) -> impl Iterator<Item = usize> + use<> {
-        let (start, end) = (self.start, self.end);
-        (0..end - start).map(move |n| match direction {
-            Direction::Forward => start + n,
-            Direction::Reverse => end - 1 - n,
-        })
-    }
-}
-
 impl Core {
     #[inline]
     pub(super) fn close(&self, snapshot: Snapshot) {
@@ -360,7 +254,7 @@ impl Core {
 
     /// Fails if the snapshot was ended by policy; asked after everything was looked up.
     #[inline]
-    fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    pub(super) fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
         match self.versions.is_doomed(snapshot) {
             false => Ok(()),
             true => Err(TxnError::SnapshotTooOld),

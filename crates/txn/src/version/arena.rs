@@ -49,6 +49,16 @@ pub(crate) struct Entry<'a> {
     pub image: Image<'a>,
 }
 
+impl<'a> Entry<'a> {
+    pub fn row(&self) -> RowRef<'a> {
+        RowRef {
+            hash: self.hash,
+            store: self.store,
+            key: self.key,
+        }
+    }
+}
+
 impl Arena {
     /// Appends the image of a row unless it was captured lately. There is room.
     #[inline]

@@ -12,6 +12,7 @@
 //! A version that no snapshot needs is dropped when the table is swept: when it has doubled since the
 //! last sweep, when the last snapshot closes, and by maintenance.
 
+use super::arena::Entry;
 use super::image::{Image, ImageBuffer, RowRef};
 use super::registry::Open;
 use crate::lock::Dependency;
@@ -20,13 +21,17 @@ use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicUsize, Ordering};
 use longshore_base::{Lsn, StoreId};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A power of two.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 /// Flags of a row that was not there.
 const ABSENT: u16 = u16::MAX;
+/// Rows of up to so many bytes lie in the table itself: those that were not there, mostly.
+const INLINE: usize = 16;
+/// Names that follow each other share a shard; of this many.
+const RUN: u32 = 64;
 /// Memory that a version takes beside its bytes, about: its place in the table, the allocator's part.
 const OVERHEAD: usize = size_of::<Version>() + 48;
 
@@ -40,7 +45,7 @@ struct Version {
     key_len: u16,
     flags: u16,
     /// Key, then value.
-    bytes: Box<[u8]>,
+    bytes: SmallVec<[u8; INLINE]>,
 }
 
 impl Version {
@@ -57,7 +62,10 @@ impl Version {
     }
 
     fn memory(&self) -> usize {
-        OVERHEAD + self.bytes.len()
+        match self.bytes.spilled() {
+            true => OVERHEAD + self.bytes.len(),
+            false => OVERHEAD,
+        }
     }
 }
 
@@ -86,34 +94,35 @@ impl Kept {
     }
 
     fn shard(&self, hash: u64) -> &Mutex<Shard> {
-        // Names of keys that count up count up: spread them.
-        let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        &self.shards[spread as usize & (SHARDS - 1)]
+        &self.shards[shard_of(hash)]
     }
 
-    /// Keeps the image if a snapshot needs it; returns the memory that it takes, zero for none. The caller
-    /// holds the row's lock, has committed at `commit`, and has found out `open` afterwards.
-    pub fn keep(
+    /// Keeps the images of `entries` that snapshots need; returns the memory that they take. The caller
+    /// holds the locks of the rows, has committed at `commit`, and has found out `open` afterwards.
+    pub fn keep<'e>(
         &self,
-        row: RowRef<'_>,
+        entries: impl Iterator<Item = Entry<'e>>,
         commit: Lsn,
-        image: Image<'_>,
         seen: Dependency,
         open: &Open,
     ) -> usize {
-        let mut shard = self.shard(row.hash).lock();
-        let versions = shard.get(&row.hash);
-        let newest = versions.and_then(|versions| versions.iter().rfind(|v| v.is_of(row)));
-        let before = newest.map_or(Lsn::ZERO, |version| version.commit);
-        debug_assert!(before <= commit, "V4");
-        if before == commit || !open.needs_now(before, commit) {
-            return 0;
+        let mut memory = 0;
+        let mut entries = entries.peekable();
+        while let Some(first) = entries.peek() {
+            let at = shard_of(first.hash);
+            // Rows written one after the other mostly lie in one shard.
+            let mut shard = self.shards[at].lock();
+            let mut count = 0;
+            while let Some(entry) = entries.next_if(|entry| shard_of(entry.hash) == at) {
+                let taken = keep_in(&mut shard, &entry, commit, seen, open);
+                count += usize::from(taken > 0);
+                memory += taken;
+            }
+            if count > 0 {
+                // Relaxed: a count, for deciding when to sweep. Before a sweep can come to the shard.
+                self.count.fetch_add(count, Ordering::Relaxed);
+            }
         }
-        let version = version(row, commit, image, seen);
-        let memory = version.memory();
-        shard.entry(row.hash).or_default().push(version);
-        // Relaxed: a count, for deciding when to sweep.
-        self.count.fetch_add(1, Ordering::Relaxed);
         memory
     }
 
@@ -132,6 +141,11 @@ impl Kept {
         shard
             .get(&row.hash)
             .is_some_and(|versions| versions.iter().any(|v| v.commit >= at && v.is_of(row)))
+    }
+
+    /// Whether anything is kept of the row.
+    pub fn has_any(&self, row: RowRef<'_>) -> bool {
+        self.has_changed(row, Lsn::ZERO)
     }
 
     /// How many there are.
@@ -186,18 +200,52 @@ impl Kept {
     }
 }
 
+/// The shard of a name. Names of keys that count up count up, and stay together for a while.
+fn shard_of(hash: u64) -> usize {
+    let spread = (hash / u64::from(RUN)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    spread as usize & (SHARDS - 1)
+}
+
+/// Keeps an image if a snapshot needs it; returns the memory that it takes, zero for none.
+fn keep_in(
+    shard: &mut Shard,
+    entry: &Entry<'_>,
+    commit: Lsn,
+    seen: Dependency,
+    open: &Open,
+) -> usize {
+    let row = entry.row();
+    let place = shard.entry(entry.hash);
+    let newest = match &place {
+        hash_map::Entry::Occupied(versions) => versions.get().iter().rfind(|v| v.is_of(row)),
+        hash_map::Entry::Vacant(_) => None,
+    };
+    let before = newest.map_or(Lsn::ZERO, |version| version.commit);
+    debug_assert!(before <= commit, "V4");
+    if before == commit || !open.needs_now(before, commit) {
+        return 0;
+    }
+    let version = version(row, commit, entry.image, seen);
+    let memory = version.memory();
+    place.or_default().push(version);
+    memory
+}
+
 fn version(row: RowRef<'_>, commit: Lsn, image: Image<'_>, seen: Dependency) -> Version {
     let (flags, value) = match image {
         Image::Absent => (ABSENT, &[][..]),
         Image::Present { flags, value } => (flags.bits(), value),
     };
+    let mut bytes = SmallVec::with_capacity(row.key.len() + value.len());
+    bytes.extend_from_slice(row.key);
+    bytes.extend_from_slice(value);
     Version {
         commit,
         seen,
         store: row.store,
         key_len: row.key.len() as u16,
         flags,
-        bytes: [row.key, value].concat().into_boxed_slice(),
+        bytes,
     }
 }
 
@@ -215,7 +263,8 @@ impl Hasher for AsIs {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // The table looks at the first seven bits too; those of a name are as good as the others.
-        self.0 = word;
+        // The table looks at the low bits first, then at the uppermost seven, which in a name only tell
+        // the store.
+        self.0 = word ^ (word ^ word >> 40) << 57;
     }
 }

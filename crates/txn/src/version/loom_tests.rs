@@ -12,6 +12,7 @@ use longshore_base::{
     Durability, DurabilityLost, Environment, Lsn, SeededEnvironment, StoreId, TxnId,
 };
 use loom::thread;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,12 @@ struct World {
 }
 
 const KEY: &[u8] = b"k";
+const STORE: StoreId = StoreId::new(16);
 const OLD: u8 = 1;
 const NEW: u8 = 2;
+/// The row is deleted; its slot is there, or purged.
+const GHOST: u8 = 10;
+const NO_SLOT: u8 = 11;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -46,7 +51,7 @@ enum End {
 }
 
 fn name() -> LockName {
-    LockName::of_key(StoreId::new(16), KEY)
+    LockName::of_key(STORE, KEY)
 }
 
 fn explore(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
@@ -66,7 +71,7 @@ impl World {
         };
         let locks = LockManager::new(options, Arc::new(NoLog), Arc::clone(&env));
         let versions = Versions::new(2, VersionOptions::default(), env);
-        locks.keep_for(versions.registry());
+        locks.keep_for(versions.past());
         Arc::new(World {
             locks,
             versions,
@@ -139,6 +144,25 @@ impl World {
                 Seen::Image(_) => return image.row().unwrap().1[0],
                 Seen::Again => thread::yield_now(),
                 Seen::TooOld => panic!("there is room"),
+            }
+        }
+    }
+
+    /// The row as a scan finds it, if there is one.
+    fn scan(&self, snapshot: &Snapshot) -> Option<u8> {
+        let removed = &self.versions.past().removed;
+        loop {
+            let before = *self.page.lock();
+            let is_listed = removed.concerns(snapshot.at)
+                && !removed
+                    .keys(STORE, Bound::Unbounded, Bound::Unbounded)
+                    .is_empty();
+            if before.1 == NO_SLOT && !is_listed {
+                return None;
+            }
+            let seen = self.read(snapshot);
+            if *self.page.lock() == before {
+                return Some(seen).filter(|&seen| seen != GHOST && seen != NO_SLOT);
             }
         }
     }
@@ -238,19 +262,26 @@ fn a_sweep_leaves_what_is_kept_for_those_who_open_meanwhile() {
     });
 }
 
-/// V6: the question asked before a ghost goes.
+/// V6: a ghost goes only if a scan finds the row, as its snapshot sees it, without a slot.
 #[test]
-fn a_ghost_is_not_purged_while_a_snapshot_may_need_it() {
+fn a_scan_finds_a_row_whose_ghost_is_purged() {
     explore(3, || {
         let world = World::new();
         let theirs = Arc::clone(&world);
         let purger = thread::spawn(move || {
-            let commit = theirs.write(NEW, 5, End::Commit);
-            (commit, theirs.locks.is_free(name()))
+            let commit = theirs.write(GHOST, 5, End::Commit);
+            let mut page = theirs.page.lock();
+            if theirs.locks.is_free(name(), KEY) {
+                *page = (page.0 + 1, NO_SLOT);
+            }
+            commit
         });
         let snapshot = world.open();
-        let (commit, is_purged) = purger.join().unwrap();
-        assert!(!is_purged || commit < snapshot.at, "V6");
+        let seen = world.scan(&snapshot);
+        let commit = purger.join().unwrap();
+        let expected = (commit >= snapshot.at).then_some(OLD);
+        assert_eq!((seen, world.scan(&snapshot)), (expected, expected), "V6");
         world.close(snapshot);
+        assert!(world.versions.past().is_empty());
     });
 }

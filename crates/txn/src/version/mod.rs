@@ -57,10 +57,14 @@
 //! 8. *Own changes*: a transaction that reads a snapshot and has captured a row itself reads the page.
 //! 9. *The first updater wins*: who has got the lock finds the row changed since `S` exactly if a version at or
 //!    above `S` is kept, because its own snapshot was open when the first such commit looked.
-//! 10. *Ghosts* are the slots by which a range read finds rows deleted after `S`: they are purged only when
-//!     every open snapshot sees the commit that deleted them, or a later one in the bucket
-//!     (`Registry::all_see`); snapshots that open later do so too, for the tail has passed it. *Chains* that a
-//!     row no longer refers to are freed under the same condition, asked of the row of the GARBAGE tree.
+//! 10. *Ghosts* are the slots by which a range read finds rows deleted after `S`. One may be purged when every
+//!     open snapshot sees the commit that deleted it, or a later one in the bucket (`Registry::all_see`);
+//!     snapshots that open later do so too, for the tail has passed it. It may be purged earlier when nobody may
+//!     change the row ([`past`]): what snapshots see of it is kept then, by 3 and 4, so if nothing is kept,
+//!     all see that it is not there; and if something is, its key is listed ([`removed`]) before the
+//!     leaf changes, where a scan that misses the slot finds it. Only while images of a commit are missing (13)
+//!     ghosts stay: a scan that meets one gives up. *Chains* that a row no longer refers to are freed when all
+//!     snapshots see the commit that has enlisted them, the last of their row of the GARBAGE tree.
 //! 11. *Splits and merges* move rows and change `page_lsn`s upwards, never what is looked up here, and step 4
 //!     finds them out.
 //! 12. *Ended by policy*: versions are dropped, ghosts purged, after the word says DOOMED, both under a mutex or
@@ -92,11 +96,13 @@
 //! V4. The kept versions of a row ascend in the order of commits.
 //! V5. For an open snapshot, the kept version with the smallest `c >= S` is what it sees; without one, the row
 //!     has not been changed by any commit from `S` on.
-//! V6. A ghost or chain that an open snapshot may need is neither purged nor freed.
+//! V6. A row that an open snapshot sees has a slot in its leaf, or is listed with its image kept; its chain is
+//!     not freed.
 //! V7. Memory for images stays within the budget, but for what a commit adds until the policy has acted.
 //!
 //! # Order
-//! Page latch → bucket latch, writer's mutex or shard's mutex: one of them at a time.
+//! Page latch → bucket latch, writer's mutex, or mutex of the list of rows removed: one of them at a time. Mutex of
+//! the list → shard's mutex.
 //!
 //! # Source
 //! Bernstein and Goodman (1983) for multiversion two-phase locking, mixed: read-only by timestamp, writers by
@@ -109,9 +115,11 @@ mod budget;
 mod horizon;
 mod image;
 mod kept;
+mod past;
 mod policy;
 mod read;
 mod registry;
+mod removed;
 mod stats;
 mod writer;
 
@@ -125,15 +133,14 @@ pub use stats::VersionStats;
 pub(crate) use arena::Arena;
 pub(crate) use horizon::Found;
 pub(crate) use image::{Image, ImageBuffer, RowRef};
+pub(crate) use past::Past;
 pub(crate) use policy::{Patience, Room, Shortage};
 pub(crate) use read::Seen;
-pub(crate) use registry::{Origin, Registry};
+pub(crate) use registry::Origin;
 
 use crate::lock::{CommitLevel, Dependency};
-use budget::Budget;
 use crossbeam_utils::CachePadded;
 use horizon::Horizon;
-use kept::Kept;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use longshore_base::{Environment, Lsn};
@@ -143,15 +150,10 @@ use writer::Writer;
 
 /// Who may see what of the past.
 pub(crate) struct Versions {
-    /// Shared with the lock table, which asks it before a ghost goes.
-    registry: Arc<Registry>,
+    past: Arc<Past>,
     writers: Box<[CachePadded<Writer>]>,
-    kept: Kept,
-    budget: Budget,
     pub horizon: Horizon,
     options: VersionOptions,
-    /// The newest commit of a writer whose images were not complete.
-    incomplete: AtomicU64,
     /// The strictest level that any commit has asked for.
     strictest: AtomicU64,
     /// Apart, as it is large.
@@ -192,13 +194,10 @@ impl Versions {
     pub fn new(writers: usize, options: VersionOptions, env: Arc<dyn Environment>) -> Versions {
         Versions {
             // A transaction may read several snapshots, one for each cursor.
-            registry: Arc::new(Registry::new(2 * writers)),
+            past: Arc::new(Past::new(2 * writers, options.bytes_max)),
             writers: (0..writers).map(|_| CachePadded::default()).collect(),
-            kept: Kept::new(),
-            budget: Budget::new(options.bytes_max),
             horizon: Horizon::default(),
             options,
-            incomplete: AtomicU64::new(0),
             strictest: AtomicU64::new(0),
             counters: Box::default(),
             env,
@@ -208,8 +207,8 @@ impl Versions {
         }
     }
 
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    pub fn past(&self) -> &Arc<Past> {
+        &self.past
     }
 
     /// Opens a snapshot at the log's tail; `None` when there are too many.
@@ -217,7 +216,7 @@ impl Versions {
     pub fn open(&self, tail: impl FnOnce() -> Lsn) -> Option<Snapshot> {
         // Before the tail is read: see `horizon`.
         let Found { low, covers } = self.horizon.get();
-        let opened = self.registry.open(tail)?;
+        let opened = self.past.registry.open(tail)?;
         Some(Snapshot {
             index: opened.index,
             at: opened.at,
@@ -230,29 +229,29 @@ impl Versions {
     /// otherwise.
     #[inline]
     pub fn close(&self, snapshot: Snapshot, tail: impl FnOnce() -> Lsn) {
-        self.registry.close(snapshot.index);
-        if self.kept.count() > 0 {
+        self.past.registry.close(snapshot.index);
+        if !self.past.is_empty() {
             self.sweep_if_last(tail);
         }
     }
 
     #[cold]
     fn sweep_if_last(&self, tail: impl FnOnce() -> Lsn) {
-        let open = self.registry.open_ones(tail);
+        let open = self.past.registry.open_ones(tail);
         if open.is_empty() {
-            self.budget.refund(self.kept.sweep(&open));
+            self.past.sweep(&open);
         }
     }
 
     /// Whether the snapshot was ended by policy; to be asked after everything was looked up.
     #[inline]
     pub fn is_doomed(&self, snapshot: &Snapshot) -> bool {
-        self.registry.is_doomed(snapshot.index)
+        self.past.registry.is_doomed(snapshot.index)
     }
 
     /// Says for views whose the snapshot is.
     pub fn describe(&self, snapshot: &Snapshot, origin: Origin) {
-        self.registry.describe(snapshot.index, origin);
+        self.past.registry.describe(snapshot.index, origin);
     }
 
     // ---- a writer's part ------------------------------------------------------------------------
@@ -287,7 +286,7 @@ impl Versions {
     pub fn committed(&self, slot: usize, lsn: Lsn, level: CommitLevel, tail: impl FnOnce() -> Lsn) {
         let writer = &self.writers[slot];
         writer.committed(lsn, level);
-        let open = self.registry.open_ones(tail);
+        let open = self.past.registry.open_ones(tail);
         if !open.is_empty() {
             self.keep(writer, lsn, &open);
         }
@@ -297,22 +296,13 @@ impl Versions {
     fn keep(&self, writer: &Writer, lsn: Lsn, open: &registry::Open) {
         let arena = writer.arena();
         if arena.is_incomplete {
-            // Relaxed: published with the locks (see 13 of the header).
-            self.incomplete.fetch_max(lsn.get(), Ordering::Relaxed);
+            self.past.note_incomplete(lsn);
             return;
         }
-        let seen = arena.seen;
-        let mut bytes = 0;
-        for entry in arena.entries() {
-            let row = RowRef {
-                hash: entry.hash,
-                store: entry.store,
-                key: entry.key,
-            };
-            bytes += self.kept.keep(row, lsn, entry.image, seen, open);
-        }
+        let kept = &self.past.kept;
+        let bytes = kept.keep(arena.entries(), lsn, arena.seen, open);
         if bytes > 0 {
-            self.budget.charge(bytes);
+            self.past.budget.charge(bytes);
         }
     }
 
@@ -321,21 +311,33 @@ impl Versions {
     pub fn end(&self, slot: usize, tail: &dyn Fn() -> Lsn) {
         let freed = self.writers[slot].end();
         if freed > 0 {
-            self.budget.refund(freed);
+            self.past.budget.refund(freed);
         }
-        if self.kept.is_due() {
+        if self.past.kept.is_due() {
             self.sweep(tail);
         }
-        if self.budget.is_tight() {
+        if self.past.budget.is_tight() {
             self.relieve_after_commit(tail);
+        }
+    }
+
+    /// Sweeps if the oldest snapshot has closed since the last call. What others needed that have closed waits
+    /// until the table has doubled, so that one old snapshot does not make each round walk over all.
+    pub fn maintain(&self, tail: impl FnOnce() -> Lsn) {
+        if self.past.is_empty() {
+            return;
+        }
+        let open = self.past.registry.open_ones(tail);
+        if self.past.is_oldest_new(&open) {
+            self.past.sweep(&open);
         }
     }
 
     /// Drops what no snapshot needs.
     #[cold]
     pub fn sweep(&self, tail: impl FnOnce() -> Lsn) {
-        let open = self.registry.open_ones(tail);
-        self.budget.refund(self.kept.sweep(&open));
+        let open = self.past.registry.open_ones(tail);
+        self.past.sweep(&open);
     }
 
     /// The strictest level that any commit has asked for.

@@ -79,7 +79,7 @@ impl Versions {
     /// Whether a writer with `room` bytes left must make room before it captures `need` bytes.
     #[inline]
     pub fn is_short(&self, room: usize, need: usize) -> bool {
-        room < need || self.budget.is_tight()
+        room < need || self.past.budget.is_tight()
     }
 
     /// Makes room for at least `need` more bytes in the arena of `slot`, which is that of `txn` from now on.
@@ -93,24 +93,24 @@ impl Versions {
     ) -> Result<Room, Shortage> {
         let since = self.env.now();
         let has_time = || self.env.now().saturating_sub(since) < patience.limit;
-        while self.budget.is_tight() && !self.relieve(patience) {
+        while self.past.budget.is_tight() && !self.relieve(patience) {
             if !has_time() {
                 return Err(self.shortage());
             }
-            self.budget.wait(LOOK);
+            self.past.budget.wait(LOOK);
         }
-        let share = self.budget.bytes_max() / SHARE;
+        let share = self.past.budget.bytes_max() / SHARE;
         loop {
             let wanted = match self.try_room(slot, txn, need, share) {
                 Ok(room) => return Ok(room),
                 Err(wanted) => wanted,
             };
             let is_own_fault = wanted > share;
-            let has_readers = !self.registry.open_ones(patience.tail).is_empty();
+            let has_readers = !self.past.registry.open_ones(patience.tail).is_empty();
             match self.options.long_readers {
                 LongReaders::EndOldest if !is_own_fault && self.end_oldest(patience) => {}
                 LongReaders::RefuseGrowth if has_readers && !is_own_fault && has_time() => {
-                    self.budget.wait(LOOK);
+                    self.past.budget.wait(LOOK);
                     self.sweep(patience.tail);
                 }
                 LongReaders::RefuseGrowth if has_readers => return Err(self.shortage()),
@@ -132,13 +132,14 @@ impl Versions {
         let least = (arena.len() + need).max(ARENA_MIN);
         let twice = (2 * arena.capacity()).min(share);
         let wanted = least.max(twice);
-        if wanted > share || !self.budget.try_charge(wanted - arena.capacity()) {
+        if wanted > share || !self.past.budget.try_charge(wanted - arena.capacity()) {
             return Err(wanted);
         }
         let before = arena.capacity();
         arena.grow_to(wanted);
         // The allocator may give more than was asked for.
-        self.budget
+        self.past
+            .budget
             .charge(arena.capacity() - before - (wanted - before));
         Ok(Room::Bytes(arena.room()))
     }
@@ -152,7 +153,7 @@ impl Versions {
 
     /// Little is left: sees what can be done; false when there is nothing but to wait.
     fn relieve(&self, patience: &Patience<'_>) -> bool {
-        if self.kept.count() == 0 {
+        if self.past.kept.count() == 0 {
             return true;
         }
         match self.options.long_readers {
@@ -161,13 +162,15 @@ impl Versions {
                     return true;
                 };
                 self.sweep(patience.tail);
-                while self.budget.is_tight() && self.kept.count() > 0 && self.end_oldest(patience) {
-                }
+                while self.past.budget.is_tight()
+                    && self.past.kept.count() > 0
+                    && self.end_oldest(patience)
+                {}
                 true
             }
             LongReaders::RefuseGrowth => {
                 self.sweep(patience.tail);
-                !self.budget.is_tight() || self.kept.count() == 0
+                !self.past.budget.is_tight() || self.past.kept.count() == 0
             }
         }
     }
@@ -175,7 +178,7 @@ impl Versions {
     /// Ends the oldest snapshot and drops what only it needed; false when there is none, or nothing would be
     /// gained.
     fn end_oldest(&self, patience: &Patience<'_>) -> bool {
-        if self.kept.count() == 0 || !self.registry.doom_oldest() {
+        if self.past.kept.count() == 0 || !self.past.registry.doom_oldest() {
             return false;
         }
         self.counters.too_old.add(1);
@@ -195,8 +198,8 @@ impl Versions {
     fn shortage(&self) -> Shortage {
         self.counters.refused.add(1);
         Shortage {
-            bytes_max: self.budget.bytes_max(),
-            oldest: self.registry.views(self.env.now()).first().copied(),
+            bytes_max: self.past.budget.bytes_max(),
+            oldest: self.past.registry.views(self.env.now()).first().copied(),
         }
     }
 }

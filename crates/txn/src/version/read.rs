@@ -74,7 +74,7 @@ impl Versions {
         let row = RowRef::new(name, key);
         let writer = locks.key_writer(name);
         let last_commit = writer.last_commit;
-        if last_commit.lsn() >= snapshot.at && self.is_incomplete_since(snapshot) {
+        if last_commit.lsn() >= snapshot.at && self.past.is_incomplete_since(snapshot.at) {
             return Seen::TooOld;
         }
         let (own, other) = match writer.holder {
@@ -84,7 +84,7 @@ impl Versions {
         if own.is_some_and(|slot| self.has_captured(slot, row)) {
             return Seen::InPage(Dependency::NONE);
         }
-        if let Some(seen) = self.kept.find(row, snapshot.at, image) {
+        if let Some(seen) = self.past.kept.find(row, snapshot.at, image) {
             self.counters.images_read.add(1);
             return Seen::Image(snapshot.cut(seen.and(last_commit)));
         }
@@ -159,15 +159,12 @@ impl Versions {
         if self.ignores_conflicts.load(Ordering::Relaxed) {
             return false;
         }
-        let has_changed = self.is_incomplete_since(snapshot)
-            || self.kept.has_changed(RowRef::new(name, key), snapshot.at);
+        let has_changed = self.past.is_incomplete_since(snapshot.at)
+            || self
+                .past
+                .kept
+                .has_changed(RowRef::new(name, key), snapshot.at);
         self.counters.conflicts.add(u64::from(has_changed));
         has_changed
-    }
-
-    /// Whether a writer that `snapshot` does not see has committed with incomplete images.
-    fn is_incomplete_since(&self, snapshot: &Snapshot) -> bool {
-        // Relaxed: ordered by the lock that the writer has released, in whose bucket we have looked.
-        self.incomplete.load(Ordering::Relaxed) >= snapshot.at.get()
     }
 }

@@ -102,6 +102,11 @@ impl Open {
         self.positions.get(first).is_some_and(|&at| at <= until)
     }
 
+    /// The position of the oldest that has one.
+    pub fn oldest(&self) -> Option<Lsn> {
+        self.positions.first().copied()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty() && !self.has_pending

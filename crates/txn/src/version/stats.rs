@@ -39,9 +39,9 @@ impl Versions {
     /// The counters.
     pub fn stats(&self) -> VersionStats {
         VersionStats {
-            bytes_used: self.budget.used(),
-            bytes_max: self.budget.bytes_max(),
-            kept: self.kept.count(),
+            bytes_used: self.past.budget.used(),
+            bytes_max: self.past.budget.bytes_max(),
+            kept: self.past.kept.count(),
             images_read: self.counters.images_read.get(),
             conflicts: self.counters.conflicts.get(),
             too_old: self.counters.too_old.get(),
@@ -52,6 +52,6 @@ impl Versions {
 
     /// The open snapshots, oldest first.
     pub fn views(&self, now: Duration) -> Vec<SnapshotView> {
-        self.registry.views(now)
+        self.past.registry.views(now)
     }
 }

@@ -125,7 +125,7 @@ fn a_row_that_changes_often_is_kept_once_for_a_snapshot() {
 }
 
 #[test]
-fn ghosts_and_chains_outlive_their_rows_until_nobody_needs_them() {
+fn rows_and_chains_outlive_their_ghosts_until_nobody_needs_them() {
     let world = World::new();
     let [tree, _] = world.tables;
     let long = vec![7; 20_000];
@@ -138,13 +138,32 @@ fn ghosts_and_chains_outlive_their_rows_until_nobody_needs_them() {
         delete(&world, tree, &[key]);
     }
     put(&world, tree, b"long", b"short");
+    let purged = || world.manager.stats().purged;
+    let before = purged();
     purge_all(&world);
-    assert_eq!(scans::all(&mut old, tree).len(), 51);
+    assert!(
+        purged() > before,
+        "ghosts go though a snapshot sees the rows"
+    );
+    // Some have a slot again, and some of these none once more.
+    for key in (0..50u8).step_by(3) {
+        put(&world, tree, &[key], b"new");
+    }
+    for key in (0..50u8).step_by(6) {
+        delete(&world, tree, &[key]);
+    }
+    purge_all(&world);
+    let all = scans::all(&mut old, tree);
+    assert_eq!(all.len(), 51);
+    assert!((0..50u8).all(|key| all[&vec![key]] == [key; 100]));
     let (low, high) = (Bound::Unbounded, Bound::Unbounded);
     let back = scans::range(&mut old, tree, low, high, Direction::Reverse, 7).unwrap();
-    assert_eq!(back.len(), 51);
+    assert!(back.into_iter().rev().eq(all));
+    let (low, high) = (Bound::Excluded(&[7][..]), Bound::Excluded(&[30][..]));
+    let part = scans::range(&mut old, tree, low, high, Direction::Forward, 4).unwrap();
+    assert!(part.iter().map(|row| row.0[0]).eq(8..30));
     assert_eq!(old.get(tree, b"long").unwrap().unwrap(), long);
-    assert_eq!(scans::all(&mut reader(&world), tree).len(), 1);
+    assert_eq!(scans::all(&mut reader(&world), tree).len(), 1 + 8);
     assert!(!world.rows(world.garbage).is_empty());
     drop(old);
     purge_all(&world);
@@ -288,6 +307,26 @@ fn a_large_transaction_ends_only_the_snapshots_that_need_it() {
     assert!(matches!(old.get(tree, b"a"), Err(TxnError::SnapshotTooOld)));
     assert_eq!(reader(&world).get(tree, b"a").unwrap().unwrap(), b"2");
     assert_eq!(world.manager.stats().versions.incomplete, 1);
+}
+
+/// Of a row whose image was not kept the ghost stays: it tells a scan that something is missing.
+#[test]
+fn ghosts_without_images_stay_until_nobody_needs_them() {
+    let world = small(LongReaders::EndOldest);
+    let [tree, other] = world.tables;
+    put(&world, tree, b"a", b"1");
+    let mut old = reader(&world);
+    let mut writer = world.begin();
+    for n in 0..1000u32 {
+        writer.put(other, &n.to_be_bytes(), &[1; 300]).unwrap();
+    }
+    assert!(writer.delete(tree, b"a").unwrap());
+    let _ = writer.commit(Level::None).unwrap();
+    purge_all(&world);
+    assert_eq!(world.manager.stats().versions.incomplete, 1);
+    let (low, high) = (Bound::Unbounded, Bound::Unbounded);
+    let rows = scans::range(&mut old, tree, low, high, Direction::Forward, 7);
+    assert!(matches!(rows, Err(TxnError::SnapshotTooOld)));
 }
 
 #[test]
