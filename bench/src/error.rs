@@ -54,6 +54,17 @@ pub enum BenchError {
         /// What the system said.
         source: io::Error,
     },
+    /// The figure could not be put in its place.
+    #[error("cannot write the figure {}: {source}", path.display())]
+    Figure {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The figure could not be drawn.
+    #[error("cannot draw the figure: {0}")]
+    Plot(#[from] plot::PlotError),
     /// The result could not be written.
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
@@ -70,6 +81,12 @@ impl BenchError {
             workload,
             source,
         }
+    }
+
+    /// The failure of a figure's file.
+    pub(crate) fn figure(path: &Path) -> impl FnOnce(io::Error) -> BenchError + use<> {
+        let path = path.to_owned();
+        move |source| BenchError::Figure { path, source }
     }
 
     /// The failure of a file of the benchmark's own.

@@ -14,6 +14,7 @@
 mod crash_disk;
 mod disk_rate;
 mod error;
+mod figure;
 mod harness;
 mod history;
 mod memory;

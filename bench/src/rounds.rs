@@ -8,6 +8,7 @@
 
 use crate::disk_rate::{SyncRate, sync_rate};
 use crate::error::BenchError;
+use crate::figure::Sketch;
 use crate::process::bring_in_memory;
 use crate::progress::Progress;
 use crate::report::{Line, Report, rounded};
@@ -31,6 +32,7 @@ pub fn run_engines(
     report: &mut Report<impl Write>,
 ) -> Result<(), BenchError> {
     let settings = &settings.checked()?;
+    let sketch = Sketch::begin(settings)?;
     let scratch = settings.scratch()?;
     let progress = Progress::new();
     let mut subjects: Vec<Subject> = engines
@@ -55,12 +57,11 @@ pub fn run_engines(
             }
         }
     }
+    let medians = summary::medians(&lines);
     if settings.rounds > 1 || engines.len() > 1 {
-        summary::medians(&lines)
-            .iter()
-            .try_for_each(|line| report.write(line))?;
+        medians.iter().try_for_each(|line| report.write(line))?;
     }
-    Ok(())
+    sketch.map_or(Ok(()), |sketch| sketch.finish(&medians))
 }
 
 /// Memory that is brought in before each run of inserts, for every engine alike: about what such a

@@ -3,7 +3,8 @@
 use crate::error::BenchError;
 use clap::{Args, ValueEnum};
 use longshore::{Durability, TransactionOptions};
-use std::path::PathBuf;
+use plot::Format;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -88,9 +89,9 @@ pub struct Settings {
     /// Warehouses of tpcc
     #[arg(long, value_name = "W", default_value_t = 4)]
     pub warehouses: u16,
-    /// Only this kind of transaction of tpcc
-    #[arg(long, value_enum)]
-    pub only: Option<Only>,
+    /// Only these kinds of transactions of tpcc, each in runs of its own
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND,...")]
+    pub only: Vec<Only>,
     /// A hundredth of the rows in each warehouse of tpcc, which is not the specification's size
     #[arg(long)]
     pub small: bool,
@@ -103,6 +104,9 @@ pub struct Settings {
     /// Folder for the databases, which are removed afterwards [default: the system's for temporary files]
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Draw the throughput of each client by the number of clients: FILE.svg or FILE.png
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
     /// One JSON object per line instead of a table
     #[arg(long)]
     pub json: bool,
@@ -125,11 +129,12 @@ impl Settings {
             out: None,
             edn: None,
             warehouses: 4,
-            only: None,
+            only: Vec::new(),
             small: false,
             reader: false,
             seed: 0,
             dir: None,
+            figure: None,
             json: false,
         }
     }
@@ -186,7 +191,47 @@ impl Settings {
             "from 1 to 65535",
         )?;
         settings.check_history()?;
+        settings.check_figure()?;
         Ok(settings)
+    }
+
+    fn check_figure(&self) -> Result<(), BenchError> {
+        let Some(figure) = &self.figure else {
+            return Ok(());
+        };
+        let given = figure.display().to_string();
+        check(
+            Format::of(figure).is_some(),
+            ("--figure", &given),
+            "a file whose name ends with .svg or .png",
+        )?;
+        let is_by_clients = match self.name {
+            Name::Insert | Name::Read | Name::ReadUniform | Name::Update | Name::Tpcc => true,
+            Name::Pool | Name::Memory | Name::Restart | Name::History => false,
+        };
+        check(
+            is_by_clients,
+            ("--figure", &format!("with {}", self.name.as_str())),
+            "left out: only insert, read, read-uniform, update and tpcc are drawn",
+        )
+    }
+
+    /// Where a figure is wanted, and in which form.
+    pub(crate) fn figure(&self) -> Option<(&Path, Format)> {
+        let figure = self.figure.as_deref()?;
+        Some((figure, Format::of(figure)?))
+    }
+
+    /// Settings for each kind of [`Settings::only`] alone; of none, these.
+    pub(crate) fn each_alone(&self) -> Vec<Settings> {
+        if self.only.is_empty() {
+            return vec![self.clone()];
+        }
+        let alone = |only: &Only| Settings {
+            only: vec![*only],
+            ..self.clone()
+        };
+        self.only.iter().map(alone).collect()
     }
 
     fn check_history(&self) -> Result<(), BenchError> {
@@ -429,6 +474,24 @@ mod tests {
         assert!(refused(edn).contains("Elle knows no predicates"));
         let settings = parse("bench history --out h --workload bank --edn e").checked();
         assert_eq!(settings.unwrap().threads, [32]);
+    }
+
+    #[test]
+    fn a_figure_has_a_known_form_and_clients_to_show() {
+        let refused = |line: &str| parse(line).checked().unwrap_err().to_string();
+        assert!(refused("bench tpcc --figure f.jpg").contains(".svg or .png"));
+        assert!(refused("bench tpcc --figure f").contains("--figure f: must be"));
+        assert!(refused("bench restart --figure f.svg").contains("only insert"));
+        assert!(parse("bench tpcc --figure f.png").checked().is_ok());
+    }
+
+    #[test]
+    fn several_kinds_are_run_each_alone() {
+        let settings = parse("bench tpcc --only new-order,payment");
+        let alone = settings.each_alone();
+        let kinds: Vec<_> = alone.iter().map(|settings| settings.only.clone()).collect();
+        assert_eq!(kinds, [[Only::NewOrder], [Only::Payment]]);
+        assert_eq!(parse("bench tpcc").each_alone().len(), 1);
     }
 
     #[test]

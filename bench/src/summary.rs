@@ -3,7 +3,7 @@
 use crate::report::{Line, rounded};
 use serde_json::Map;
 
-/// Median lines, in the order in which the engines first appear: one per engine and number of
+/// Median lines, in the order in which the engines first appear: one per engine, workload and number of
 /// threads. Those of the first engine tell how many times as fast it was as each other one.
 pub(crate) fn medians(lines: &[Line]) -> Vec<Line> {
     let mut medians: Vec<Line> = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn medians(lines: &[Line]) -> Vec<Line> {
 }
 
 fn same_run(one: &Line, other: &Line) -> bool {
-    one.engine == other.engine && one.threads == other.threads
+    one.engine == other.engine && one.workload == other.workload && one.threads == other.threads
 }
 
 fn median(rounds: &[&Line]) -> Line {
@@ -39,7 +39,7 @@ fn median(rounds: &[&Line]) -> Line {
         aborts: of(&|line| line.aborts as f64) as u64,
         blocked_per_million_fixes: of_some(&|line| line.blocked_per_million_fixes),
         log_bytes_per_op: of_some(&|line| line.log_bytes_per_op),
-        more: Map::new(),
+        more: shared(rounds),
         ..rounds[0].clone()
     };
     // Those of the benchmarks' own figures that stay comparable.
@@ -57,12 +57,26 @@ fn median(rounds: &[&Line]) -> Line {
     .fold(line, |line, name| line.with_some(name, own(name)))
 }
 
+/// What all rounds tell alike, such as their isolation.
+fn shared(rounds: &[&Line]) -> Map<String, serde_json::Value> {
+    let more = rounds[0].more.iter();
+    let is_shared = |(name, value): &(&String, &serde_json::Value)| {
+        rounds
+            .iter()
+            .all(|line| line.more.get(*name) == Some(value))
+    };
+    more.filter(is_shared)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 /// The first engine's speed as a multiple of each other's.
 fn ratios(line: &Line, medians: &[Line], first: &str) -> Map<String, serde_json::Value> {
     let is_first = line.engine == first;
     medians
         .iter()
-        .filter(|other| is_first && other.threads == line.threads && other.engine != first)
+        .filter(|other| is_first && other.engine != first)
+        .filter(|other| other.threads == line.threads && other.workload == line.workload)
         .map(|other| {
             let ratio = rounded(line.ops_per_second / other.ops_per_second);
             (format!("times_{}", other.engine), ratio.into())
@@ -108,10 +122,33 @@ mod tests {
     }
 
     #[test]
+    fn workloads_are_told_apart() {
+        let payment = || Line {
+            workload: "tpcc-payment",
+            ..line("ours", 1, 70.0)
+        };
+        let lines = [
+            line("ours", 1, 30.0),
+            payment(),
+            line("ours", 1, 30.0),
+            payment(),
+        ];
+        let shown: Vec<_> = medians(&lines)
+            .iter()
+            .map(|m| (m.workload, m.ops_per_second))
+            .collect();
+        assert_eq!(shown, [("insert", 30.0), ("tpcc-payment", 70.0)]);
+    }
+
+    #[test]
     fn one_slow_round_does_not_count_and_ratios_are_the_first_engines() {
         let mut lines = Vec::new();
-        for (ours, theirs) in [(300.0, 100.0), (1.0, 150.0), (310.0, 160.0)] {
-            lines.extend([line("ours", 1, ours), line("theirs", 1, theirs)]);
+        for (round, (ours, theirs)) in [(300.0, 100.0), (1.0, 150.0), (310.0, 160.0)]
+            .into_iter()
+            .enumerate()
+        {
+            let first = line("ours", 1, ours).with("isolation", "snapshot");
+            lines.extend([first.with("round", round), line("theirs", 1, theirs)]);
             lines.extend([line("ours", 2, 2.0 * ours), line("theirs", 2, theirs)]);
         }
         let medians = medians(&lines);
@@ -131,6 +168,8 @@ mod tests {
         assert_eq!(medians[0].more["times_theirs"], 2.0);
         assert_eq!(medians[2].more["times_theirs"], 4.0);
         assert_eq!(medians[0].more["median_of"], 3);
+        assert_eq!(medians[0].more["isolation"], "snapshot");
+        assert!(!medians[0].more.contains_key("round"));
         assert!(!medians[1].more.contains_key("times_ours"));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// The line of a run.
 pub(super) fn line(settings: &Settings, clients: usize, measured: &Measured) -> Line {
-    let workload = match settings.only {
+    let workload = match settings.only.first() {
         None => "tpcc",
         Some(Only::NewOrder) => "tpcc-new-order",
         Some(Only::Payment) => "tpcc-payment",

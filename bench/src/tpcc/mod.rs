@@ -2,7 +2,7 @@
 //!
 //! # Protocol
 //! The tables are filled, all rows drawn from the seed. For each number of threads clients draw transactions by
-//! the standard mix, or run one kind only, and run each until it is done. After every run the consistency
+//! the standard mix, or run one kind only at a time, and run each until it is done. After every run the consistency
 //! conditions 1 to 4 are checked; if one does not hold, that is the end. Where a reader stays open during the
 //! run, it must see at the end what it saw at the begin.
 //!
@@ -36,6 +36,7 @@ mod tests;
 
 use crate::crash_disk::CrashDisk;
 use crate::error::BenchError;
+use crate::figure::Sketch;
 use crate::harness::{Measured, Plan, run as run_clients};
 use crate::ours::{self, NAME, options};
 use crate::progress::Progress;
@@ -59,12 +60,22 @@ pub(crate) fn run(
     report: &mut Report<impl Write>,
     progress: &Progress,
 ) -> Result<(), BenchError> {
+    let sketch = Sketch::begin(settings)?;
     let folder = settings.scratch()?;
     let failed = || BenchError::engine(NAME, Name::Tpcc.as_str());
     let mut site = Site::create(folder.path(), settings, progress).map_err(failed())?;
     let mut lines = Vec::new();
     for round in 1..=settings.rounds {
-        for &clients in &settings.threads {
+        let runs = settings.each_alone().into_iter();
+        let runs = runs.flat_map(|alone| {
+            alone
+                .threads
+                .clone()
+                .into_iter()
+                .map(move |clients| (alone.clone(), clients))
+        });
+        for (settings, clients) in runs {
+            let settings = &settings;
             progress.say(format_args!("tpcc: {clients} clients, round {round}"));
             let reader = settings.reader.then(|| site.reader());
             let reader = reader.transpose().map_err(failed())?;
@@ -85,12 +96,11 @@ pub(crate) fn run(
             lines.push(line);
         }
     }
+    let medians = summary::medians(&lines);
     if settings.rounds > 1 {
-        summary::medians(&lines)
-            .iter()
-            .try_for_each(|line| report.write(line))?;
+        medians.iter().try_for_each(|line| report.write(line))?;
     }
-    Ok(())
+    sketch.map_or(Ok(()), |sketch| sketch.finish(&medians))
 }
 
 /// Refuses the first violations, and tells how many more there are.
@@ -182,7 +192,7 @@ impl Site {
             scale: self.scale,
             seed: settings.seed,
             options: settings.isolation.options(),
-            only: settings.only,
+            only: settings.only.first().copied(),
         }
     }
 

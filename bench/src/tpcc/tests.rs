@@ -120,12 +120,42 @@ fn one_kind_can_be_run_by_itself() {
         (Only::Payment, "tpcc-payment", "payment"),
         (Only::NewOrder, "tpcc-new-order", "new-order"),
     ] {
-        let lines = lines(&settings(|settings| settings.only = Some(only)));
+        let lines = lines(&settings(|settings| settings.only = vec![only]));
         assert_eq!(lines[0]["workload"], workload);
         let ran = lines[0]["transactions"].as_object().unwrap();
         let others = ran.keys().filter(|name| !name.starts_with(kind));
         assert_eq!(others.count(), 0, "{ran:?}");
     }
+}
+
+#[test]
+fn kinds_run_in_turn_are_drawn_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let figure = folder.path().join("f.svg");
+    let lines = lines(&settings(|settings| {
+        settings.only = vec![Only::NewOrder, Only::Payment];
+        settings.threads = vec![1, 2];
+        settings.figure = Some(figure.clone());
+    }));
+    let ran = lines.iter().map(|line| {
+        (
+            line["workload"].as_str().unwrap(),
+            line["threads"].as_u64().unwrap(),
+        )
+    });
+    let expected = [
+        ("tpcc-new-order", 1),
+        ("tpcc-new-order", 2),
+        ("tpcc-payment", 1),
+        ("tpcc-payment", 2),
+    ];
+    assert_eq!(ran.collect::<Vec<_>>(), expected);
+    let svg = std::fs::read_to_string(figure).unwrap();
+    let (left, right) = (
+        svg.find(">New Order<").unwrap(),
+        svg.find(">Payment<").unwrap(),
+    );
+    assert!(left < right);
 }
 
 #[test]

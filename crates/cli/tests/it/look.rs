@@ -179,6 +179,33 @@ fn a_benchmark_prints_an_object_per_line() {
 }
 
 #[test]
+fn a_benchmark_is_drawn_or_refuses_before_it_runs() {
+    let place = Place::new();
+    let bench = |figure: &str| {
+        let run = [
+            "--threads",
+            "1,2",
+            "--seconds",
+            "0.1",
+            "--rows",
+            "1000",
+            "--dir",
+            ".",
+        ];
+        place.run(&[&["bench", "read", "--figure", figure], &run[..]].concat())
+    };
+    bench("f.svg").succeeded();
+    let svg = std::fs::read_to_string(place.path("f.svg")).expect("a figure");
+    assert!(
+        svg.contains("reads per second and client") && svg.contains("bench read --figure"),
+        "{svg}"
+    );
+    bench("f.png").succeeded();
+    bench("f.jpg").failed(2, &["--figure f.jpg", ".svg or .png"]);
+    bench("nowhere/f.svg").failed(4, &["cannot write the figure nowhere/f.svg"]);
+}
+
+#[test]
 fn indexes_are_shown_with_their_table() {
     let place = Place::new();
     let db = Database::create(place.path("db")).expect("a database");
