@@ -254,6 +254,21 @@ impl<const K: usize> List<K> {
     }
 }
 
+/// Offers the resident frames of several lists, one list after the other, until one is taken.
+pub(crate) fn offer_in_turn<'a, const K: usize, S, const L: usize>(
+    lists: impl IntoIterator<Item = &'a List<K>>,
+    nodes: &NodeTable<S, L>,
+    take: &mut dyn FnMut(Frame, PageId) -> Take,
+) -> Offered {
+    for list in lists {
+        match list.offer(nodes, take) {
+            Offered::Declined => {}
+            taken_or_enough => return taken_or_enough,
+        }
+    }
+    Offered::Declined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

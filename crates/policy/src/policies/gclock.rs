@@ -15,9 +15,10 @@
 
 use longshore_base::PageId;
 
+use super::sweep::{Weighted, sweep};
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::lists::List;
+use crate::lists::{List, Offered};
 use crate::nodes::{NodeId, NodeTable};
 use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
 use crate::spec::Values;
@@ -29,7 +30,7 @@ pub(crate) struct Gclock {
     ring: List,
     /// No weight is greater.
     cap: u32,
-    /// Counts calls of `evict`, so that each offers a frame once only, however often the hand comes by.
+    /// Counts calls of `evict`.
     call: u32,
 }
 
@@ -37,8 +38,21 @@ pub(crate) struct Gclock {
 struct State {
     /// Sweeps still to be survived.
     weight: u32,
-    /// The last call that offered it in vain.
     declined_in: u32,
+}
+
+impl Weighted for State {
+    fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    fn lower(&mut self) {
+        self.weight -= 1;
+    }
+
+    fn declined_in(&mut self) -> &mut u32 {
+        &mut self.declined_in
+    }
 }
 
 impl Listed for Gclock {
@@ -81,39 +95,20 @@ impl Policy for Gclock {
         Placement::ONLY
     }
 
-    /// Turns until a sweep lowers no weight and finds nothing to offer. Every step but those of the last two sweeps is
-    /// paid for by a hit.
     fn evict(
         &mut self,
         _incoming: Option<(PageId, Placement)>,
         take: &mut dyn FnMut(Frame, PageId) -> Take,
     ) -> Option<Frame> {
         self.call = self.call.wrapping_add(1);
-        let mut idle = 0;
-        while idle < self.ring.len() {
-            let id = self.ring.front()?;
-            let frame = id.frame()?;
-            let page = self.nodes[id].page();
-            let state = &mut self.nodes[id].state;
-            if state.weight > 0 {
-                state.weight -= 1;
-                idle = 0;
-            } else if state.declined_in == self.call {
-                idle += 1;
-            } else {
-                match take(frame, page) {
-                    Take::Taken => {
-                        self.on_remove(frame, Gone::Invalidated);
-                        return Some(frame);
-                    }
-                    Take::Busy | Take::Dirty => state.declined_in = self.call,
-                    Take::Enough => return None,
-                }
-                idle = 0;
+        match sweep(&mut self.ring, &mut self.nodes, self.call, take) {
+            Offered::Taken(victim) => {
+                let frame = victim.frame()?;
+                self.on_remove(frame, Gone::Invalidated);
+                Some(frame)
             }
-            self.ring.rotate(&self.nodes);
+            Offered::Declined | Offered::Enough => None,
         }
-        None
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {

@@ -5,6 +5,11 @@ mod fifo;
 mod gclock;
 mod lru;
 mod random;
+mod s3_fifo;
+mod sieve;
+mod sweep;
+mod two_queue;
+mod two_queue_simple;
 
 use crate::catalogue::{About, Listed, Visitor};
 use crate::spec::Values;
@@ -36,6 +41,10 @@ policies! {
     lru::Lru,
     clock::Clock,
     gclock::Gclock,
+    two_queue_simple::TwoQueueSimple,
+    two_queue::TwoQueue,
+    sieve::Sieve,
+    s3_fifo::S3Fifo,
 }
 
 #[cfg(test)]
