@@ -3,6 +3,9 @@
 //! One that was acknowledged is listed after every crash until it is resolved. One whose preparing, committing
 //! or rolling back a crash has cut off may be listed or not, and so may one that was rolled back, for that is
 //! not forced to disk. What is listed has happened to nobody: resolved later, it happens whole or not at all.
+//!
+//! Until then nobody else commits a change of what it has read or changed, whatever restarts come between. Every
+//! commit is held against that, and clients are sent to try: they must meet a lock.
 
 use crate::model::{Change, Short};
 use crate::subject::{Subject, read_all};
@@ -21,7 +24,48 @@ pub struct InDoubt {
 #[derive(Clone, Debug)]
 struct Known {
     changes: Vec<Change>,
+    reads: Vec<Read>,
     listed: Listed,
+}
+
+/// What a transaction has read: the rows of a table from a key on and below another, and those that are not there.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    table: String,
+    from: Vec<u8>,
+    to: Vec<u8>,
+}
+
+impl Read {
+    pub(crate) fn key(table: &str, key: &[u8]) -> Read {
+        // The next key that there can be.
+        Read::range(table, key, &[key, &[0]].concat())
+    }
+
+    pub(crate) fn range(table: &str, from: &[u8], to: &[u8]) -> Read {
+        Read {
+            table: table.to_owned(),
+            from: from.to_vec(),
+            to: to.to_vec(),
+        }
+    }
+
+    fn is_of(change: &Change) -> Option<Read> {
+        match change {
+            Change::Put(table, key, _) | Change::Delete(table, key) => Some(Read::key(table, key)),
+            _ => None,
+        }
+    }
+
+    fn is_touched_by(&self, change: &Change) -> bool {
+        match change {
+            Change::Put(table, key, _) | Change::Delete(table, key) => {
+                *table == self.table && self.from <= *key && *key < self.to
+            }
+            Change::Drop(table) => *table == self.table,
+            _ => false,
+        }
+    }
 }
 
 /// Whether the database lists it.
@@ -37,6 +81,36 @@ impl InDoubt {
         let open = self.by_gid.iter();
         let open = open.filter(|(_, known)| known.listed == Listed::Surely);
         open.map(|(gid, _)| gid.clone()).collect()
+    }
+
+    /// Holds a commit of somebody else against what they have read.
+    pub(crate) fn check(&self, changes: &[Change]) -> Result<(), String> {
+        for (gid, known) in &self.by_gid {
+            let mut reads = known.reads.iter();
+            let is_surely = known.listed == Listed::Surely;
+            let touches = |read: &&Read| changes.iter().any(|change| read.is_touched_by(change));
+            if let Some(read) = reads.find(touches).filter(|_| is_surely) {
+                return Err(format!(
+                    "a commit has changed what prepared {} has read: {} {}..{}",
+                    Short(gid),
+                    read.table,
+                    Short(&read.from),
+                    Short(&read.to)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be one of this name.
+    pub(crate) fn knows(&self, gid: &[u8]) -> bool {
+        self.by_gid.contains_key(gid)
+    }
+
+    /// Everything that the one of this name has read.
+    fn reads(&self, gid: &[u8]) -> Vec<Read> {
+        let known = self.by_gid.get(gid);
+        known.map(|known| known.reads.clone()).unwrap_or_default()
     }
 
     /// Whether none can be listed.
@@ -86,18 +160,49 @@ impl Workload<'_> {
             }
             Err(Error::LogFull { .. }) => return Ok(()),
             Err(error) if has_failed(self.disk) => {
-                self.learn_of(gid, client.changes, Listed::Perhaps);
+                self.learn_of(gid, client.changes, client.reads, Listed::Perhaps);
                 return Err(Stop::Failed(error));
             }
             Err(error) => return self.sort(Err(error)),
         };
-        self.learn_of(gid, client.changes, listed);
+        self.learn_of(gid, client.changes, client.reads, listed);
         Ok(())
     }
 
-    fn learn_of(&mut self, gid: Vec<u8>, changes: Vec<Change>, listed: Listed) {
-        let known = Known { changes, listed };
+    fn learn_of(
+        &mut self,
+        gid: Vec<u8>,
+        changes: Vec<Change>,
+        mut reads: Vec<Read>,
+        listed: Listed,
+    ) {
+        reads.extend(changes.iter().filter_map(Read::is_of));
+        let known = Known {
+            changes,
+            reads,
+            listed,
+        };
         self.history.prepared.by_gid.insert(gid, known);
+    }
+
+    /// Tries to change what a prepared transaction has read.
+    pub(crate) fn disturb(&mut self) -> Result<(), Stop> {
+        let open = self.history.prepared.open();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let gid = &open[self.choices.index(open.len())];
+        let reads = self.history.prepared.reads(gid);
+        if reads.is_empty() {
+            return Ok(());
+        }
+        let read = &reads[self.choices.index(reads.len())];
+        trace(|| format!("disturb {}: {}", Short(gid), Short(&read.from)));
+        match disturb(self.db, read) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(wrong)) => Err(Stop::Wrong(format!("{}: {wrong}", Short(gid)))),
+            Err(error) => self.sort(Err(error)),
+        }
     }
 
     /// Commits or rolls back one of the prepared transactions, if there is any.
@@ -119,6 +224,8 @@ impl Workload<'_> {
         };
         match (&outcome, commits) {
             (Ok(()), true) => {
+                let checked = self.history.prepared.check(&known.changes);
+                checked.map_err(Stop::Wrong)?;
                 self.history.committed(known.changes);
                 self.history.all_durable();
                 return Ok(());
@@ -128,6 +235,27 @@ impl Workload<'_> {
         }
         self.history.prepared.by_gid.insert(gid.clone(), known);
         self.sort(outcome)
+    }
+}
+
+/// Tries to put a row where a prepared transaction has read; tells if that was not refused.
+fn disturb(db: &Database, read: &Read) -> Result<Result<(), String>, Error> {
+    if read.from >= read.to {
+        return Ok(Ok(()));
+    }
+    let table = db.table(&read.table)?;
+    let transaction = db.begin()?;
+    match transaction.put(&table, &read.from, "disturbed") {
+        Ok(()) => {
+            let (key, table) = (Short(&read.from), &read.table);
+            Ok(Err(format!(
+                "{key} of {table}, which it has read, can be changed"
+            )))
+        }
+        // The log may be full, or a unique key taken.
+        Err(Error::LogFull { .. } | Error::UniqueViolation { .. }) => Ok(Ok(())),
+        Err(error) if error.is_retryable() => Ok(Ok(())),
+        Err(error) => Err(error),
     }
 }
 
@@ -141,6 +269,12 @@ impl Subject {
         let listed: Vec<_> = db.prepared().into_iter().map(|view| view.gid).collect();
         self.history.prepared.learn(&listed)?;
         let failed = |error: Error| format!("after recovery: {error}");
+        for gid in &listed {
+            for read in self.history.prepared.reads(gid) {
+                let disturbed = disturb(db, &read).map_err(failed)?;
+                disturbed.map_err(|wrong| format!("after recovery, {}: {wrong}", Short(gid)))?;
+            }
+        }
         for gid in listed {
             let way = self.choices.below(3);
             trace(|| format!("settle {}: way {way}", Short(&gid)));
@@ -155,6 +289,7 @@ impl Subject {
             if way == 2 {
                 let changes = std::mem::take(&mut known.changes);
                 self.history.prepared.by_gid.remove(&gid);
+                self.history.prepared.check(&changes)?;
                 self.history.committed(changes);
                 self.history.all_durable();
             }

@@ -118,10 +118,13 @@ impl Workload<'_> {
         });
         match outcome {
             Ok(()) => {
+                let checked = self.history.prepared.check(&changes);
+                checked.map_err(Stop::Wrong)?;
                 self.history.committed(changes);
                 self.history.all_durable();
                 Ok(())
             }
+            Err(Error::TablePrepared { gid, .. }) if self.history.prepared.knows(&gid) => Ok(()),
             Err(error) => {
                 if has_failed(self.disk) {
                     self.history.in_doubt(changes);

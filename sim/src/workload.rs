@@ -6,6 +6,7 @@
 
 use crate::indexes;
 use crate::model::{Change, History, Short, State};
+use crate::prepared::Read;
 use crate::rng::Choices;
 use crate::trace::trace;
 use longshore::{Database, Durability, Error, Savepoint, Table, TableLock, Transaction};
@@ -52,6 +53,7 @@ pub enum Stop {
 pub(crate) struct Client {
     pub(crate) transaction: Transaction,
     pub(crate) changes: Vec<Change>,
+    pub(crate) reads: Vec<Read>,
     savepoints: Vec<(Savepoint, usize)>,
 }
 
@@ -105,6 +107,7 @@ impl<'a> Workload<'a> {
                 self.sort(self.db.maintain().map(drop))
             }
             9..13 => self.resolve(),
+            13..15 => self.disturb(),
             _ => self.client_step(),
         }
     }
@@ -118,6 +121,7 @@ impl<'a> Workload<'a> {
                 Ok(transaction) => Client {
                     transaction,
                     changes: Vec::new(),
+                    reads: Vec::new(),
                     savepoints: Vec::new(),
                 },
                 Err(error) => return self.sort(Err(error)),
@@ -207,6 +211,7 @@ impl<'a> Workload<'a> {
         let expected = self.seen_by(client, name, &key).is_some();
         trace(|| format!("  delete {name} {}", Short(&key)));
         let found = client.transaction.delete(table, &key)?;
+        client.reads.push(Read::key(name, &key));
         if found {
             let change = Change::Delete(name.to_owned(), key.clone());
             client.changes.push(change);
@@ -235,6 +240,7 @@ impl<'a> Workload<'a> {
         let deleted = client
             .transaction
             .delete_range(table, from.clone()..to.clone())?;
+        client.reads.push(Read::range(name, &from, &to));
         for key in rows.keys() {
             client
                 .changes
@@ -253,6 +259,7 @@ impl<'a> Workload<'a> {
         key: &[u8],
     ) -> Result<Result<(), String>, Error> {
         let found = client.transaction.get(table, key)?;
+        client.reads.push(Read::key(name, key));
         let expected = self.seen_by(client, name, key);
         Ok(same(found.as_deref(), expected, || {
             format!("get of {name} {}", Short(key))
@@ -290,6 +297,7 @@ impl<'a> Workload<'a> {
         } else {
             cursor.collect()
         };
+        client.reads.push(Read::range(name, &from, &to));
         let mut expected: Vec<_> = self
             .rows_seen_by(client, name, &from, &to)
             .into_iter()
@@ -316,6 +324,8 @@ impl<'a> Workload<'a> {
             .and_then(|handle| handle.wait())
         {
             Ok(_) => {
+                let checked = self.history.prepared.check(&client.changes);
+                checked.map_err(Stop::Wrong)?;
                 self.history.committed(client.changes);
                 // The log is one sequence: what is durable takes everything before it along.
                 if durability == Durability::Sync && logged {

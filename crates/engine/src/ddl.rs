@@ -7,7 +7,7 @@ use crate::catalog::{self, NEXT_STORE, TableRow};
 use crate::cursor::Row;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::gate::Closed;
+use crate::gate::{Closed, Refused};
 use crate::range::borrow;
 use crate::retry;
 use crate::table::{Table, TableState};
@@ -224,7 +224,15 @@ fn rows(engine: &Engine, (low, high): (&[u8], &[u8])) -> Result<Vec<Row>> {
 pub(crate) fn close<'a>(engine: &Engine, table: &'a Table) -> Result<Closed<'a>> {
     let limit = engine.options.lock_wait;
     let closed = table.state.gate.close(&*engine.env, limit);
-    closed.map_err(|(refused, inside)| table.state.refusal(refused, inside, limit))
+    closed.map_err(
+        |(refused, inside)| match engine.gates.one_inside(&table.state) {
+            Some(gid) if refused == Refused::Busy => Error::TablePrepared {
+                table: table.name(),
+                gid,
+            },
+            _ => table.state.refusal(refused, inside, limit),
+        },
+    )
 }
 
 /// Closes the gates of a table and of its indexes.

@@ -137,6 +137,18 @@ pub enum Error {
         /// How long was waited.
         waited: Duration,
     },
+    /// A prepared transaction has used the table and waits for a decision.
+    #[error(
+        "table `{table}` is used by the transaction prepared as \"{}\", which waits for a decision: commit or roll \
+         that one back first",
+        gid.escape_ascii()
+    )]
+    TablePrepared {
+        /// The table that was to be dropped, loaded, verified, or given an index.
+        table: String,
+        /// The transaction's name.
+        gid: Arc<[u8]>,
+    },
     /// A name that no table may have.
     #[error("a table's name has 1 to 255 bytes; this one has {length}")]
     TableName {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 pub struct LogEntry {
     /// Where it starts.
     pub lsn: Lsn,
-    /// What kind of record it is: `row`, `undo`, `structure`, `prepare`, `commit`, `end`,
-    /// `checkpoint`.
+    /// What kind of record it is: `row`, `undo`, `structure`, `locks`, `prepare`, `commit`,
+    /// `end`, `checkpoint`.
     pub kind: &'static str,
     /// The transaction it belongs to; 0 for nobody's.
     pub txn: TxnId,
@@ -93,7 +93,8 @@ fn describe(record: &Record) -> (&'static str, String) {
             ("structure", or_unreadable(text))
         }
         ends::COMMIT => ("commit", String::new()),
-        ends::PREPARE => ("prepare", format!("as \"{}\"", body.escape_ascii())),
+        ends::PREPARE => ("prepare", prepare_text(body)),
+        ends::LOCKS => ("locks", "of a transaction about to be prepared".to_owned()),
         ends::END => ("end", "rolled back".to_owned()),
         CHECKPOINT => ("checkpoint", checkpoint_text(body)),
         _ => ("unknown", format!("kind {}", record.kind)),
@@ -121,6 +122,13 @@ fn page_text(change: &PageChange<'_>) -> String {
         }
     }
     text
+}
+
+fn prepare_text(body: &[u8]) -> String {
+    match ends::gid_of(body) {
+        Some(gid) => format!("as \"{}\"", gid.escape_ascii()),
+        None => format!("unreadable: {} bytes", body.len()),
+    }
 }
 
 fn checkpoint_text(body: &[u8]) -> String {

@@ -151,7 +151,7 @@ pub(crate) fn open(place: Place) -> Result<Arc<Engine>> {
     };
     ddl::give_up_interrupted_loads(&engine)?;
     index::give_up_interrupted_builds(&engine, |entries| {
-        adopted.iter().any(|one| one.has_changed(entries))
+        adopted.iter().any(|one| one.changed.contains(&entries))
     })?;
     prepared::enter_tables(&engine, adopted)?;
     Ok(Arc::new(engine))

@@ -1,8 +1,17 @@
 //! Two-phase commit: prepared transactions, and what they keep of the engine.
 //!
 //! What it means to be prepared is told in `txn` (`transaction/prepared.rs`). Here is what it means for
-//! tables: a prepared transaction stays inside the gates of the tables that it has used, so nobody drops or
-//! loads them; after a restart it enters those of the tables that it has changed, before anybody else can.
+//! tables: a prepared transaction stays inside the gates of the tables that it has used; after a restart it enters
+//! those of the tables in which it has locks, before anybody else can. Nobody knows when it will leave, so
+//! whoever needs such a gate closed waits as for any transaction, and is then told its gid:
+//!
+//! | what | while a transaction is prepared that uses the table |
+//! |---|---|
+//! | drop or load the table, create or drop an index of it, verify | [`Error::TablePrepared`] |
+//! | rename the table | done: a transaction knows tables by number |
+//! | build an index, begun before | waits for its locks, and fails like any other when it has not got them in time |
+//! | take away an index whose building has failed | put off: the index stays, failed, and can be dropped, or created anew, afterwards |
+//! | the same when opening after a crash | put off only if its entries were changed |
 //!
 //! A database is closed with prepared transactions open as after a crash: its state stays "in use", and the
 //! next opening recovers them. The log is kept from their first record on.
@@ -19,12 +28,13 @@ use crate::lease::Lease;
 use crate::options::Durability;
 use crate::recovery::InDoubt;
 use crate::table::TableState;
+use longshore_base::TxnId;
 use longshore_base::sync::Mutex;
-use longshore_base::{StoreId, TxnId};
 pub use longshore_txn::PreparedView;
-use longshore_txn::{CommitHandle, Transaction};
+use longshore_txn::{Adopted, CommitHandle, Transaction};
 use std::collections::HashMap;
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,13 +115,15 @@ impl fmt::Debug for Prepared {
 /// Prepares `txn`, which is inside the gates of `inside`. If that fails it was rolled back, and has left them.
 pub(crate) fn prepare(
     lease: &Arc<Lease>,
-    txn: Transaction,
+    mut txn: Transaction,
     inside: &mut Inside,
     gid: &[u8],
     durability: Durability,
 ) -> Result<(Prepared, CommitHandle)> {
     let engine = &lease.engine;
     let id = txn.id();
+    // A checkpoint may make the room that there is not.
+    engine.with_log_space(|| engine.note(txn.claim_prepare(gid.len())))?;
     let mut gates = engine.gates.inside.lock();
     let level = Engine::level(durability);
     let prepared = engine.manager.prepare(txn, gid, level);
@@ -143,27 +155,11 @@ pub(crate) fn rollback(engine: &Engine, gid: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Takes over what was prepared before a restart: rows and images.
+/// Takes over what was prepared before a restart: rows, locks and images.
 pub(crate) fn adopt(engine: &Engine, in_doubt: Vec<InDoubt>) -> Result<Vec<Adopted>> {
-    let adopt = |doubt: InDoubt| {
-        let stores = engine.note(engine.manager.adopt_prepared(doubt.txn, doubt.last))?;
-        let gid = doubt.gid;
-        Ok(Adopted { gid, stores })
-    };
-    in_doubt.into_iter().map(adopt).collect()
-}
-
-/// A prepared transaction that has its locks again.
-pub(crate) struct Adopted {
-    gid: Vec<u8>,
-    stores: Vec<StoreId>,
-}
-
-impl Adopted {
-    /// Whether it has changed something there.
-    pub(crate) fn has_changed(&self, store: StoreId) -> bool {
-        self.stores.contains(&store)
-    }
+    let adopt = |doubt: InDoubt| engine.manager.adopt_prepared(doubt.txn, doubt.last);
+    let adopted = in_doubt.into_iter().map(adopt);
+    adopted.map(|one| engine.note(one)).collect()
 }
 
 /// Enters the tables of those taken over, once the catalog can be read.
@@ -177,7 +173,7 @@ pub(crate) fn enter_tables(engine: &Engine, adopted: Vec<Adopted>) -> Result<()>
         for (name, row) in &tables {
             let entries = row.indexes.iter().map(|index| index.tree.store);
             let mut all = entries.chain([row.tree.store]);
-            if all.any(|store| adopted.has_changed(store)) {
+            if all.any(|store| adopted.used.contains(&store)) {
                 let state = Arc::clone(&ddl::open(engine, name)?.state);
                 let entered = state.enter(&*engine.env, Duration::ZERO)?;
                 inside.push((state, entered));
@@ -189,6 +185,15 @@ pub(crate) fn enter_tables(engine: &Engine, adopted: Vec<Adopted>) -> Result<()>
 }
 
 impl Gates {
+    /// The name of a prepared transaction that is inside of `table`, if there is one.
+    pub(crate) fn one_inside(&self, table: &TableState) -> Option<Arc<[u8]>> {
+        let inside = self.inside.lock();
+        let is_inside = |(state, _): &(Arc<TableState>, Entered)| ptr::eq(&**state, table);
+        let mut all = inside.iter();
+        let found = all.find(|(_, tables)| tables.iter().any(is_inside));
+        found.map(|(gid, _)| gid.as_slice().into())
+    }
+
     fn leave(&self, gid: &[u8]) {
         let inside = self.inside.lock().remove(gid);
         leave(&mut inside.unwrap_or_default());

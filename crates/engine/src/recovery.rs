@@ -35,13 +35,13 @@ use crate::checkpoint::CHECKPOINT;
 use crate::control::Control;
 use crate::engine::{Engine, Storage};
 use crate::error::{Error, Result};
-use crate::prepared::{self, Adopted};
+use crate::prepared;
 use crate::redo::{self, Batch};
 use longshore_access::record::{self, PageChange};
 use longshore_base::{Lsn, PageId, TxnId, crash_point};
 use longshore_log::Record;
-use longshore_txn::record as txn_record;
-use std::collections::HashMap;
+use longshore_txn::{Adopted, record as txn_record};
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// The last record, from `redo_lsn` on, that resets each page.
@@ -54,8 +54,8 @@ type Losers = HashMap<TxnId, Lsn, BuildHasherDefault<NumberHasher>>;
 pub(crate) struct History {
     /// Transactions without an end, and the last record of each.
     losers: Losers,
-    /// The names of those without an end that were prepared.
-    prepared: HashMap<TxnId, Vec<u8>, BuildHasherDefault<NumberHasher>>,
+    /// Those among them that were prepared.
+    prepared: HashSet<TxnId, BuildHasherDefault<NumberHasher>>,
     resets: Resets,
     /// A number above that of every transaction seen.
     pub(crate) next_txn: u64,
@@ -94,7 +94,6 @@ pub(crate) fn repeat_history(storage: &Storage, control: &Control) -> Result<His
 /// A transaction that was prepared, and never resolved.
 pub(crate) struct InDoubt {
     pub(crate) txn: TxnId,
-    pub(crate) gid: Vec<u8>,
     /// Its PREPARE record.
     pub(crate) last: Lsn,
 }
@@ -120,9 +119,9 @@ impl History {
     /// Those that were prepared, which are no losers.
     fn in_doubt(&mut self) -> Vec<InDoubt> {
         let mut in_doubt = Vec::new();
-        for (txn, gid) in std::mem::take(&mut self.prepared) {
+        for txn in std::mem::take(&mut self.prepared) {
             if let Some(last) = self.losers.remove(&txn) {
-                in_doubt.push(InDoubt { txn, gid, last });
+                in_doubt.push(InDoubt { txn, last });
             }
         }
         in_doubt.sort_unstable_by_key(|doubt| doubt.last);
@@ -144,9 +143,13 @@ impl History {
                 self.prepared.remove(&record.txn);
                 Ok(())
             }
+            txn_record::LOCKS => {
+                self.losers.insert(record.txn, record.lsn);
+                Ok(())
+            }
             txn_record::PREPARE => {
                 self.losers.insert(record.txn, record.lsn);
-                self.prepared.insert(record.txn, record.body.to_vec());
+                self.prepared.insert(record.txn);
                 Ok(())
             }
             CHECKPOINT => Ok(()),

@@ -494,8 +494,11 @@ impl Transaction {
     ///
     /// It keeps its locks, its place among the open transactions, and the log from its first record on, until it
     /// is resolved by the answer, by [`Database::commit_prepared`](crate::Database::commit_prepared), or by
-    /// [`Database::rollback_prepared`](crate::Database::rollback_prepared). After a restart it has its locks on
-    /// the rows that it has changed again, but not on those that it has only read.
+    /// [`Database::rollback_prepared`](crate::Database::rollback_prepared). After a restart it has its locks
+    /// again, also those on what it has only read.
+    ///
+    /// Meanwhile nobody else can drop, load or verify the tables that it has used, or give them an index: see
+    /// [`Error::TablePrepared`].
     ///
     /// # Errors
     /// [`Error::AlreadyPrepared`], [`Error::GidLength`], [`Error::LogFull`], [`Error::ReadOnly`], and those of

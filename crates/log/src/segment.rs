@@ -34,7 +34,7 @@ use std::sync::Arc;
 pub(crate) const HEADER_BYTES: u64 = 4096;
 const FIELDS_BYTES: usize = 40;
 const MAGIC: [u8; 8] = *b"LONGSLOG";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Zeros are written up to a multiple of this; less in small segments.
 const STRETCH_BYTES_MAX: u64 = 256 << 10;
 

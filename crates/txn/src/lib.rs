@@ -21,7 +21,7 @@ pub use lock::{
     LockName, LockOptions, LockStats, LockWait, Mode, Owner, TableMode, Wait,
 };
 pub use transaction::{
-    Batch, Begin, Commit, CommitHandle, Direction, GID_BYTES_MAX, Isolation, PreparedView,
+    Adopted, Batch, Begin, Commit, CommitHandle, Direction, GID_BYTES_MAX, Isolation, PreparedView,
     Savepoint, Statement, Transaction, TransactionManager, TxnOptions, TxnStats, ValueReader,
 };
 pub use version::{LongReaders, SnapshotView, VersionOptions, VersionStats};

@@ -38,6 +38,7 @@ fn retry(error: &Error) -> Retry {
         | Error::TableMissing { .. }
         | Error::TableExists { .. }
         | Error::TableDropped { .. }
+        | Error::TablePrepared { .. }
         | Error::TableName { .. }
         | Error::TableNotEmpty { .. }
         | Error::ForeignTable { .. }
@@ -116,6 +117,10 @@ fn all() -> Vec<Error> {
             table: text(),
             transactions: 1,
             waited,
+        },
+        Error::TablePrepared {
+            table: text(),
+            gid: Arc::from(*b"g"),
         },
         Error::TableName { length: 0 },
         Error::TableNotEmpty { table: text() },
@@ -229,7 +234,7 @@ fn every_error_says_whether_another_attempt_can_help() {
 }
 
 /// How many variants `retry` has to decide on.
-const VARIANTS: usize = 52;
+const VARIANTS: usize = 53;
 
 #[test]
 fn damage_names_file_page_and_reason() {

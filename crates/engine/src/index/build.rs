@@ -287,7 +287,7 @@ fn fill(
     while let Some(low) = from {
         let mut attempt = 0;
         let portion = || {
-            let rows_max = (ROWS >> attempt).max(1);
+            let rows_max = ROWS.checked_shr(attempt).map_or(1, |rows| rows.max(1));
             attempt += 1;
             engine.with_log_space(|| {
                 let inside = Inside::enter(engine, rows)?;

@@ -16,6 +16,8 @@ mod model;
 mod people;
 mod poisoned;
 mod prepared;
+mod prepared_ddl;
+mod prepared_locks;
 mod read_only;
 mod redo;
 mod reopen;

@@ -81,6 +81,7 @@ mod deadlock;
 mod dependency;
 mod error;
 mod escalation;
+mod held;
 mod intent;
 
 mod manager;

@@ -322,6 +322,13 @@ impl Mode {
     pub(crate) const fn from_bits(bits: u8) -> Mode {
         Mode(bits)
     }
+
+    /// The mode of these bits, from outside; `None` if nothing is held so.
+    pub(crate) fn of_bits(bits: u8) -> Option<Mode> {
+        let mode = Mode(bits);
+        let is_row = (1..ROW_MODES as u8).contains(&bits);
+        (is_row || mode.as_table().is_some()).then_some(mode)
+    }
 }
 
 impl std::fmt::Debug for Mode {

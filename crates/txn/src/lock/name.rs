@@ -18,6 +18,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// count up, and the lock table puts those side by side: a transaction that loads or scans in key
 /// order walks through memory in order.
 ///
+/// A store and the hash of a key are also how the log names the locks of a prepared transaction, so the hash is
+/// a part of the format of files: it depends on nothing but the two, and another one, or more of its bits, needs
+/// another version of the log.
+///
 /// Two keys of a store may share a name (one chance in 2^47 a pair). That is harmless: every rule of the
 /// lock manager stays true when two keys conflict that need not. Keys of two stores never share one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,6 +43,16 @@ impl LockName {
         let (last, rest) = key.split_last().unwrap_or((&0, &[]));
         let hash = xxh3_64_with_seed(rest, seed(store));
         LockName::of_row(store, hash.wrapping_add(u64::from(*last)))
+    }
+
+    /// The name of the row of `store` whose key has this [hash](LockName::key_hash).
+    pub(crate) fn of_key_hash(store: StoreId, hash: u64) -> LockName {
+        LockName::of_row(store, hash)
+    }
+
+    /// The hash of the key, or of the supremum; the same in every run.
+    pub(crate) fn key_hash(self) -> u64 {
+        self.hash & ((1 << KEY_BITS) - 1)
     }
 
     /// The name of the end of `store`; its gap reaches down to the greatest key.
@@ -140,6 +154,30 @@ mod tests {
                 assert_eq!(LockName::of_row_in(neighbour, name.hash()), None);
             }
         }
+    }
+
+    #[test]
+    fn hashes_are_what_they_are_in_the_log() {
+        // As many bits as any version has.
+        let hash = |name: LockName| name.key_hash() & ((1 << 47) - 1);
+        let of_key = |store, key: &[u8]| hash(LockName::of_key(StoreId::new(store), key));
+        let found = [
+            of_key(16, b""),
+            of_key(16, b"key"),
+            of_key(1 << 20, b"key"),
+            of_key(16, &[0xff; 300]),
+            hash(LockName::of_supremum(StoreId::new(16))),
+        ];
+        let expected = [
+            64_181_644_918_437,
+            136_604_992_337_146,
+            108_127_098_966_227,
+            47_257_525_425_834,
+            15_553_844_927_213,
+        ];
+        assert_eq!(found, expected);
+        let name = LockName::of_key(StoreId::new(70_000), b"key");
+        assert_eq!(LockName::of_key_hash(name.store(), name.key_hash()), name);
     }
 
     #[test]

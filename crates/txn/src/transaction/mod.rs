@@ -44,6 +44,7 @@ mod capture;
 mod commit;
 mod delete_range;
 mod garbage;
+mod kept_locks;
 mod manager;
 mod prepared;
 mod purge;
@@ -60,8 +61,9 @@ mod work;
 
 pub use batch::{Batch, Direction};
 pub use commit::{Commit, CommitHandle};
+pub use kept_locks::gid_of;
 pub use manager::{Begin, Isolation, TransactionManager, TxnOptions, TxnStats};
-pub use prepared::{GID_BYTES_MAX, PreparedView};
+pub use prepared::{Adopted, GID_BYTES_MAX, PreparedView};
 pub use savepoint::Savepoint;
 pub use snapshot::Statement;
 pub use value::ValueReader;
@@ -441,6 +443,7 @@ impl Transaction {
     /// Undoes what a failed statement has done so far, or everything if the error says so.
     #[cold]
     fn statement_failed(&mut self, before: Lsn, error: TxnError) -> TxnError {
+        self.work.locks_more_than_it_changed = true;
         let undone = if error.ends_transaction() {
             let undone = self.roll_back_all();
             self.state = State::Ended(error.to_string().into());
@@ -459,6 +462,7 @@ impl Transaction {
 
     /// Undoes what was logged after `lsn`.
     fn undo_to(&mut self, lsn: Lsn) -> Result<()> {
+        self.work.locks_more_than_it_changed = true;
         let core = &self.door.core;
         self.work.undo_to(core, lsn).map_err(|error| {
             self.state = State::Ended(error.to_string().into());

@@ -43,6 +43,8 @@ pub(crate) struct Work {
     /// A row as the last read by snapshot found it, where the page did not have it.
     pub(super) image: ImageBuffer,
     pub(super) capture_room: CaptureRoom,
+    /// A statement has failed, or was taken back: rows were captured and locked that it has not changed.
+    pub(super) locks_more_than_it_changed: bool,
     /// Shared with open value readers; set when the transaction ends.
     pub(super) ended: Option<Arc<AtomicBool>>,
 }
@@ -65,6 +67,7 @@ impl Work {
             statements: Vec::new(),
             image: ImageBuffer::default(),
             capture_room: CaptureRoom::NONE,
+            locks_more_than_it_changed: false,
             ended: None,
         }
     }

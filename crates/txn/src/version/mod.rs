@@ -143,8 +143,9 @@ use crossbeam_utils::CachePadded;
 use horizon::Horizon;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use longshore_base::{Environment, Lsn};
+use longshore_base::{Environment, Lsn, StoreId};
 use stats::Counters;
+use std::collections::HashSet;
 use std::sync::Arc;
 use writer::Writer;
 
@@ -263,6 +264,13 @@ impl Versions {
         let mut arena = self.writers[slot].arena();
         arena.capture(row, image);
         arena.seen = seen;
+    }
+
+    /// The stores and names of the rows of which the writer in `slot` has images.
+    pub fn captured(&self, slot: usize) -> HashSet<(StoreId, u64)> {
+        let arena = self.writers[slot].arena();
+        let entries = arena.entries();
+        entries.map(|entry| (entry.store, entry.hash)).collect()
     }
 
     /// The commit record of `slot` is about to be placed, which will have asked for `level`.
