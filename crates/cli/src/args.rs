@@ -115,6 +115,9 @@ pub enum Command {
     Log(Log),
     /// Measure the store on this machine, in a scratch folder
     Bench(longshore_bench::Settings),
+    /// Compare replacement policies over traces: which one, and how much memory, for your workload
+    #[command(subcommand)]
+    Lab(lab::Command),
 }
 
 /// `longshore load`

@@ -5,6 +5,7 @@ mod delete;
 mod drop;
 mod dump;
 mod get;
+mod lab;
 mod load;
 mod log;
 mod prepared;
@@ -38,5 +39,6 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Dump(args) => dump::run(&args.global, &args),
         Command::Log(args) => log::run(&args.global, &args),
         Command::Bench(settings) => bench::run(&settings),
+        Command::Lab(command) => lab::run(&command),
     }
 }

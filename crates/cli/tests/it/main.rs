@@ -4,6 +4,7 @@ mod bad_input;
 mod bad_store;
 mod harness;
 mod kill;
+mod lab;
 mod load;
 mod look;
 mod names;

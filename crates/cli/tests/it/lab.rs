@@ -1,0 +1,198 @@
+//! The laboratory, through the command: answers in each form, and every kind of bad input.
+
+use crate::harness::Place;
+
+/// A trace on which LRU and FIFO differ: three pages often, others once.
+fn trace() -> String {
+    let pages = (0..3000u32).map(|at| match at % 2 {
+        0 => at / 2 % 3,
+        _ => 100 + at,
+    });
+    pages.map(|page| format!("{page}\n")).collect()
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("t.txt", trace());
+    place
+}
+
+#[test]
+fn lab_trace_prints_an_object_for_each_policy_and_size() {
+    let args = [
+        "lab",
+        "trace",
+        "t.txt",
+        "--policies",
+        "lru,gclock:cap=3,opt",
+        "--sizes",
+        "10,4,10",
+        "--json",
+    ];
+    let out = place().run(&args).succeeded();
+    let lines: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            (
+                line["policy"].as_str().unwrap(),
+                line["size"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("lru", 4),
+            ("lru", 10),
+            ("gclock:cap=3", 4),
+            ("gclock:cap=3", 10),
+            ("opt", 4),
+            ("opt", 10)
+        ]
+    );
+    for line in &lines {
+        assert_eq!(line["requests"], 3000);
+        assert!(line["misses"].as_u64() >= Some(1503), "{line}");
+    }
+    assert_eq!(lines[1]["misses"], 1503, "three pages, and 1500 once");
+    assert_eq!(lines[2]["params"]["cap"], 3);
+    assert_eq!(lines[0]["distinct"], 1503);
+}
+
+#[test]
+fn lab_trace_prints_tables_and_csv_and_reads_standard_input() {
+    let place = place();
+    let table = place
+        .run(&["lab", "trace", "t.txt", "--sizes", "1%"])
+        .succeeded();
+    for word in [
+        "3,000 requests of 1,503 pages",
+        "15",
+        "opt",
+        "clock",
+        "49.90",
+    ] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let args = [
+        "lab",
+        "trace",
+        "-",
+        "--format",
+        "keys",
+        "--policies",
+        "lru",
+        "--sizes",
+        "10",
+        "--csv",
+    ];
+    let csv = place.run_with_input(&args, trace().as_bytes()).succeeded();
+    assert_eq!(
+        csv,
+        "policy,size,requests,misses,miss_ratio\nlru,10,3000,1503,0.501\n"
+    );
+}
+
+#[test]
+fn lab_trace_draws_pictures_of_workloads() {
+    let place = Place::new();
+    let args = [
+        "lab",
+        "trace",
+        "zipf:requests=20000",
+        "--policies",
+        "lru,fifo",
+        "--figure",
+        "a.svg",
+        "--figure",
+        "a.png",
+        "-q",
+    ];
+    place.run(&args).succeeded();
+    let svg = std::fs::read_to_string(place.path("a.svg")).unwrap();
+    for word in [
+        "<svg",
+        "hit ratio, %",
+        "lru",
+        "fifo",
+        "opt",
+        "zipf:requests=20000",
+    ] {
+        assert!(svg.contains(word), "{word}");
+    }
+    assert!(
+        std::fs::read(place.path("a.png"))
+            .unwrap()
+            .starts_with(b"\x89PNG")
+    );
+}
+
+#[test]
+fn lab_list_tells_what_there_is() {
+    let out = Place::new().run(&["lab", "list"]).succeeded();
+    for word in [
+        "gclock",
+        "cap=0",
+        "nbg-scan",
+        "alpha=0.86",
+        "u32be",
+        "weak at",
+    ] {
+        assert!(out.contains(word), "{word}: {out}");
+    }
+}
+
+#[test]
+fn lab_refuses_what_it_does_not_know() {
+    let place = place();
+    let trace = |more: &[&str]| place.run(&[&["lab", "trace", "t.txt"], more].concat());
+    trace(&["--policies", "lru,lrru"]).failed(2, &["lrru", "clock, gclock", "opt"]);
+    trace(&["--policies", "gclock:lid=3"]).failed(2, &["lid", "cap"]);
+    trace(&["--policies", "gclock:cap=x"]).failed(2, &["cap", "'x'", "whole number"]);
+    trace(&["--sizes", "0"]).failed(2, &["at least one page"]);
+    trace(&["--sizes", "10,0%"]).failed(2, &["at least one page"]);
+    trace(&["--sizes", "ten"]).failed(2, &["number of pages"]);
+    trace(&["--format", "xml"]).failed(2, &["xml", "u32be", "cloudphysics"]);
+    trace(&["--pages"]).failed(2, &["--pages", "cloudphysics"]);
+    trace(&["--figure", "a.pdf"]).failed(2, &["a.pdf", ".svg", ".png"]);
+    trace(&["--figure", "missing/a.svg"]).failed(4, &["missing/a.svg", "write"]);
+    let of = |name: &str| place.run(&["lab", "trace", name]);
+    of("nbg:beta=1").failed(2, &["beta", "alpha"]);
+    of("zipf:pages=0").failed(2, &["pages", "from 1"]);
+    of("absent.txt").failed(4, &["absent.txt", "neither a file nor a workload"]);
+    of(".").failed(2, &["--format", "lirs"]);
+    place.file("t.dat", "1\n");
+    of("t.dat").failed(2, &["t.dat", "--format", "arc", "pages"]);
+}
+
+#[test]
+fn lab_tells_where_a_trace_is_bad() {
+    let place = place();
+    let bad = |name: &str, bytes: &[u8], words: &[&str]| {
+        place.file(name, bytes);
+        place.run(&["lab", "trace", name]).failed(3, words);
+    };
+    bad("a.txt", b"1\n2\nx\n", &["a.txt", "line 3", "\"x\""]);
+    bad(
+        "a.lis",
+        b"1 2 0 0\n1 2 0\n",
+        &["a.lis", "line 2", "four columns"],
+    );
+    bad(
+        "a.csv",
+        b"time,op\n",
+        &["a.csv", "line 1", "version,time,op,size,lbn"],
+    );
+    bad("a.u32be", b"12345", &["a.u32be", "byte 4", "cut off"]);
+    bad(
+        "a.pages",
+        b"1\n2\n",
+        &["a.pages", "byte 0", "longshore lab record"],
+    );
+    bad("a.txt.gz", b"1\n2\n", &["a.txt.gz", "line 1"]);
+    bad("b.txt", b"", &["b.txt", "empty"]);
+}

@@ -1,0 +1,55 @@
+//! The laboratory: which replacement policy, and how much memory, for which workload.
+//!
+//! [`run`] is what `longshore lab` calls.
+//!
+//! # Protocol
+//! A command asks [`input`] for a trace, which [`format`] reads from a file or [`workload`] draws; [`simulate`] runs
+//! policies over it, on all cores; `report` prints what came of it. Policies and the simulator itself are
+//! `longshore-policy`'s.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+pub mod contenders;
+mod error;
+pub mod format;
+pub mod input;
+mod progress;
+pub mod published;
+mod report;
+pub mod simulate;
+pub mod sizes;
+pub mod workload;
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+pub use commands::check::{Settings as CheckSettings, print as print_comparisons};
+pub use commands::trace::Settings as TraceSettings;
+pub use error::{Blame, LabError};
+pub use progress::Progress;
+pub use report::Output;
+
+/// What can be asked.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Simulate policies at several sizes over a trace: hit ratios
+    Trace(TraceSettings),
+    /// Compare our miss ratios with those that others published
+    Check(CheckSettings),
+    /// List policies with their parameters, workloads, and formats of traces
+    List,
+}
+
+/// Answers, on `out`. Progress goes to standard error when that is a terminal.
+///
+/// # Errors
+/// What stopped it; [`LabError::blame`] tells whose fault it is.
+pub fn run(command: &Command, out: &mut impl Write) -> Result<(), LabError> {
+    match command {
+        Command::Trace(settings) => commands::trace::run(settings, out),
+        Command::Check(settings) => commands::check::run(settings, out),
+        Command::List => commands::list::run(out),
+    }
+}
