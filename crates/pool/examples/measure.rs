@@ -1,7 +1,9 @@
 //! What the pool's steps cost: hits, misses, sweeps, in each configuration, beside the bare memory.
 //!
-//! Run by `cargo run --release -p longshore-pool --example measure -- [making|hits|misses|waits]`. All figures
+//! Run by `cargo run --release -p longshore-pool --example measure -- [making|hits|misses|waits|forms]`. All figures
 //! are medians of interleaved rounds of one run; the ratios are what they are for.
+//!
+//! `measure -- only read|shared|exclusive TIMES [REPLACEMENT]` does nothing but hits, for a tool that counts instructions.
 
 use longshore_base::page::{header, seal};
 use longshore_base::{
@@ -194,6 +196,72 @@ fn hits() {
     }
 }
 
+/// Hits under each form of replacement, with more threads than processors.
+fn forms() {
+    let pages = 4096;
+    let file = file_of(pages);
+    let names = [
+        "nb-gclock",
+        "lru",
+        "lossy/lru",
+        "spin/lru",
+        "mutex/lru",
+        "partitioned/lru",
+    ];
+    for threads in [1, 2, 32] {
+        let pools: Vec<Arc<Pool>> = names
+            .iter()
+            .map(|name| {
+                let options = PoolOptions {
+                    replacement: name.parse().unwrap(),
+                    ..with_table(PageTableKind::Translation, 2 * pages as usize)
+                };
+                let pool = pool_over(&file, options, Duration::ZERO);
+                for _ in 0..4 {
+                    (0..pages).for_each(|id| drop(pool.fix_shared(PageId::new(id)).unwrap()));
+                }
+                pool
+            })
+            .collect();
+        let mut costs = vec![Vec::new(); names.len()];
+        for _ in 0..ROUNDS {
+            for (pool, costs) in pools.iter().zip(&mut costs) {
+                costs.push(reads(pool, pages, threads));
+            }
+        }
+        println!("reads, {threads} threads: ns; locks taken and waited for per million reads");
+        for ((name, pool), costs) in names.iter().zip(&pools).zip(costs) {
+            let stats = pool.stats();
+            let per_million = |count: u64| count as f64 * 1e6 / stats.fixes as f64;
+            let locks = per_million(stats.replacement.lock_acquisitions);
+            let blocked = per_million(stats.replacement.lock_blocked);
+            println!(
+                "  {name:<20} {:>9.1} {locks:>12.1} {blocked:>12.2}",
+                median(costs)
+            );
+        }
+    }
+}
+
+/// Nanoseconds of the clock for each read of a page at random, by so many threads together.
+fn reads(pool: &Arc<Pool>, pages: u64, threads: u64) -> f64 {
+    let times = 2_000_000 / threads;
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let mut numbers = Numbers(thread + 1);
+                for _ in 0..times {
+                    let guard = pool.read(PageId::new(numbers.below(pages))).unwrap();
+                    black_box(guard.page().word(5));
+                    guard.validate().unwrap();
+                }
+            });
+        }
+    });
+    start.elapsed().as_nanos() as f64 / (times * threads) as f64
+}
+
 /// What a burst of misses cost.
 struct Burst {
     /// Misses per second of the clock.
@@ -374,17 +442,43 @@ fn making() {
     interleave("making: ns", cases);
 }
 
+/// Hits of one kind, so many times.
+fn only(way: &str, times: u64, replacement: &str) {
+    let pages = 256;
+    let options = PoolOptions {
+        replacement: replacement.parse().unwrap(),
+        ..with_table(PageTableKind::Translation, 1024)
+    };
+    let pool = pool_over(&file_of(pages), options, Duration::ZERO);
+    for id in (0..4 * pages).map(|id| PageId::new(id % pages)) {
+        drop(pool.fix_shared(id).unwrap());
+    }
+    let ids = (0..times).map(|id| PageId::new(id % pages));
+    match way {
+        "read" => ids.for_each(|id| pool.read(id).unwrap().validate().unwrap()),
+        "shared" => ids.for_each(|id| drop(pool.fix_shared(id).unwrap())),
+        _ => ids.for_each(|id| drop(pool.fix_exclusive(id).unwrap())),
+    }
+}
+
 fn main() {
     match std::env::args().nth(1).as_deref() {
+        Some("only") => {
+            let argument = |at, or: &str| std::env::args().nth(at).unwrap_or(or.to_owned());
+            let times = argument(3, "1000000").parse().unwrap();
+            only(&argument(2, "read"), times, &argument(4, "nb-gclock"));
+        }
         Some("making") => making(),
         Some("hits") => hits(),
         Some("misses") => misses(),
         Some("waits") => waits(),
+        Some("forms") => forms(),
         _ => {
             making();
             hits();
             misses();
             waits();
+            forms();
         }
     }
 }

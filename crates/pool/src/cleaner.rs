@@ -163,7 +163,8 @@ const COPY_TRIES: u32 = 4;
 
 impl Pool {
     /// Runs one round of the cleaner: frees frames ahead of need, writing up to `budget` pages, and brings
-    /// in the memory of those that will be used for the first time.
+    /// in the memory of those that will be used for the first time. Under a policy other than Nb-GCLOCK frames are
+    /// not freed; the pages that would leave next are written.
     ///
     /// # Errors
     /// Those of writing: [`PoolError::LogLost`], [`PoolError::Disk`], [`PoolError::Poisoned`]. Nothing is lost;
@@ -171,9 +172,17 @@ impl Pool {
     pub fn maintain(&self, budget: usize) -> Result<Maintained, PoolError> {
         self.check_poison()?;
         self.bring_memory_in();
-        let mut done = Maintained::default();
         let mut cleaner = self.cleaner.lock();
         self.settle_tail(&mut cleaner)?;
+        match &self.live {
+            Some(live) => self.clean_ahead(live, &mut cleaner, budget),
+            None => self.free_ahead(&mut cleaner, budget),
+        }
+    }
+
+    /// A round of maintenance with Nb-GCLOCK: frees frames.
+    fn free_ahead(&self, cleaner: &mut Cleaner, budget: usize) -> Result<Maintained, PoolError> {
+        let mut done = Maintained::default();
         let target = self.free_target();
         while self.free.len() < target && done.written < budget {
             let sweep = self.sweep(target - self.free.len());
@@ -182,7 +191,7 @@ impl Pool {
             if !sweep.dirty.is_empty() {
                 let left = budget - done.written;
                 let dirty = &sweep.dirty[..sweep.dirty.len().min(left)];
-                let progress = self.write_frames(&mut cleaner, dirty, Intent::Evict)?;
+                let progress = self.write_frames(cleaner, dirty, Intent::Evict)?;
                 done.written += progress.written;
                 freed += progress.freed;
             }

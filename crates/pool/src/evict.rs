@@ -39,9 +39,10 @@ pub(crate) enum FrameSource {
     FreeOnly,
 }
 
-/// A free frame that belongs to the holder of this.
+/// A free frame that belongs to the holder of this, for a page.
 pub(crate) struct OwnedFrame<'a> {
     pool: &'a Pool,
+    page: PageId,
     id: Option<FrameId>,
 }
 
@@ -63,6 +64,7 @@ impl Drop for OwnedFrame<'_> {
             if word.load().state() == State::Loading {
                 word.abandon_load();
             }
+            self.pool.untrack(self.page, id);
             self.pool.give_frame(id);
         }
     }
@@ -90,12 +92,17 @@ impl Pool {
     /// `None` only if it may come from nowhere but the list.
     pub(crate) fn take_frame(
         &self,
+        page: PageId,
         source: FrameSource,
     ) -> Result<Option<OwnedFrame<'_>>, PoolError> {
         let own = |id| OwnedFrame {
             pool: self,
+            page,
             id: Some(id),
         };
+        if let Some(live) = &self.live {
+            return Ok(self.take_tracked_frame(live, page, source)?.map(own));
+        }
         if let Some(id) = self.free.take(&self.frames) {
             if self.free.len() < self.free_target() / 2 || self.wants_memory() {
                 self.bell.ring();
@@ -180,13 +187,14 @@ impl Pool {
         Visit::Evicted
     }
 
-    /// Takes a page out of the table whose frame we have just evicted.
-    pub(crate) fn remove_evicted(&self, page: PageId, id: FrameId) {
+    /// Takes a page from the replacement policy and out of the table, whose frame we have just evicted.
+    fn remove_evicted(&self, page: PageId, id: FrameId) {
+        self.untrack(page, id);
         self.table.remove(page, id);
         self.counters.evictions.add(1);
     }
 
-    /// Takes a page out of the table, and gives its frame, evicted by us, to whoever needs one.
+    /// Takes a page out of service, and gives its frame, evicted by us, to whoever needs one.
     pub(crate) fn forget_evicted(&self, page: PageId, id: FrameId) {
         self.remove_evicted(page, id);
         self.give_frame(id);

@@ -3,8 +3,8 @@
 //! # Protocol
 //! The table says where the page is. *In a frame*: hold it as wanted; if somebody else holds it, spin
 //! a moment, then park; if the frame has another page by now, the entry is about to go: look again.
-//! *Loading*: park until it is there ([`MissMode::OneLoads`]), or take part
-//! ([`MissMode::Optimistic`]). *Absent*: reserve it, and bring it in (`page_in.rs`).
+//! *Loading*: park until it is there ([`MissMode::OneLoads`], or claimed by a reader who is done), or take
+//! part ([`MissMode::Optimistic`]). *Absent*: reserve it, and bring it in (`page_in.rs`).
 //!
 //! # Failure
 //! Every wait is bounded by the patience of the call, whatever it waits for and however often.
@@ -41,6 +41,13 @@ impl Access {
     }
 }
 
+/// Whether a use of a page counts for its staying in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Counts,
+    InPassing,
+}
+
 /// What to do about a latch that somebody holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Latch {
@@ -59,8 +66,7 @@ pub(crate) enum Content {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) access: Access,
-    /// The weight up to which this use counts; 0 for a use that shall not count.
-    pub(crate) cap: u8,
+    pub(crate) reason: Use,
     latch: Latch,
     pub(crate) content: Content,
     pub(crate) frames: FrameSource,
@@ -68,10 +74,10 @@ pub(crate) struct Request {
 
 impl Request {
     #[inline]
-    pub(crate) fn new(access: Access, cap: u8) -> Request {
+    pub(crate) fn new(access: Access, reason: Use) -> Request {
         Request {
             access,
-            cap,
+            reason,
             latch: Latch::Wait,
             content: Content::FromDisk,
             frames: FrameSource::Any,
@@ -121,8 +127,11 @@ impl Pool {
     #[inline]
     pub(crate) fn pin_resident(&self, page: PageId) -> Option<FrameRef<'_>> {
         let frame = self.find_resident(page)?;
-        match frame.header.word.try_pin(self.options.weight_max) {
-            Hold::Held(_) if frame.header.page() == page => Some(frame),
+        match frame.header.word.try_pin(self.weight_cap) {
+            Hold::Held(_) if frame.header.page() == page => {
+                self.note_hit(frame, page);
+                Some(frame)
+            }
             Hold::Held(_) => {
                 self.wake(frame, frame.header.word.unpin());
                 None
@@ -135,8 +144,11 @@ impl Pool {
     #[inline]
     pub(crate) fn take_resident(&self, page: PageId) -> Option<FrameRef<'_>> {
         let frame = self.find_resident(page)?;
-        match frame.header.word.try_exclusive(self.options.weight_max) {
-            Hold::Held(_) if frame.header.page() == page => Some(frame),
+        match frame.header.word.try_exclusive(self.weight_cap) {
+            Hold::Held(_) if frame.header.page() == page => {
+                self.note_hit(frame, page);
+                Some(frame)
+            }
             Hold::Held(_) => {
                 let wake = frame.header.word.release_exclusive(Change::Unchanged);
                 self.wake(frame, wake);
@@ -148,9 +160,10 @@ impl Pool {
 
     /// Reads a page that is in the pool and latched by nobody, and counts the use.
     #[cold]
-    pub(crate) fn read_and_touch(&self, page: PageId, cap: u8) -> Option<OptimisticGuard<'_>> {
+    pub(crate) fn read_and_touch(&self, page: PageId) -> Option<OptimisticGuard<'_>> {
         let frame = self.find_resident(page)?;
-        match self.try_read(frame, page, cap) {
+        let request = Request::new(Access::Optimistic, Use::Counts);
+        match self.try_hold(frame, page, request) {
             Attempt::Held(word) => Some(OptimisticGuard::new(self, frame, page, word)),
             Attempt::Blocked | Attempt::Stale => None,
         }
@@ -177,7 +190,7 @@ impl Pool {
 
     /// Holds a page exclusively if it is in the pool.
     pub(crate) fn fix_resident(&self, page: PageId) -> Result<Option<FrameRef<'_>>, PoolError> {
-        let request = Request::new(Access::Exclusive, 0);
+        let request = Request::new(Access::Exclusive, Use::InPassing);
         let mut patience = self.patience();
         let mut yields = 0;
         while let Entry::Frame(id) = self.table.lookup(page) {
@@ -213,14 +226,13 @@ impl Pool {
                         Attempt::Stale => self.look_again(page, &mut yields, &patience)?,
                     }
                 }
-                Entry::Loading(ticket) => match self.options.miss {
-                    MissMode::OneLoads => self.wait_for_load(page, ticket, &mut patience)?,
-                    MissMode::Optimistic => {
-                        if let Some(fixed) = self.bring_in(page, ticket, request)? {
-                            return Ok(Some(fixed));
-                        }
+                Entry::Loading(ticket) => {
+                    if self.options.miss == MissMode::OneLoads || ticket.is_claimed() {
+                        self.wait_for_load(page, ticket, &mut patience)?;
+                    } else if let Some(fixed) = self.bring_in(page, ticket, request)? {
+                        return Ok(Some(fixed));
                     }
-                },
+                }
                 Entry::Absent => {
                     let ticket = self.new_ticket();
                     match self.reserve_page(page, ticket)? {
@@ -241,18 +253,25 @@ impl Pool {
 
     #[inline]
     fn try_hold(&self, frame: FrameRef<'_>, page: PageId, request: Request) -> Attempt {
-        match request.access {
-            Access::Optimistic => self.try_read(frame, page, request.cap),
+        let cap = self.cap_of(request.reason);
+        let attempt = match request.access {
+            Access::Optimistic => self.try_read(frame, page, cap),
             Access::Shared => {
-                let hold = frame.header.word.try_pin(request.cap);
+                let hold = frame.header.word.try_pin(cap);
                 self.judge(frame, page, hold, |word| word.unpin())
             }
             Access::Exclusive => {
-                let hold = frame.header.word.try_exclusive(request.cap);
+                let hold = frame.header.word.try_exclusive(cap);
                 let release = |word: &FrameWord| word.release_exclusive(Change::Unchanged);
                 self.judge(frame, page, hold, release)
             }
+        };
+        if let Attempt::Held(_) = attempt
+            && request.reason == Use::Counts
+        {
+            self.note_hit(frame, page);
         }
+        attempt
     }
 
     fn try_read(&self, frame: FrameRef<'_>, page: PageId, cap: u8) -> Attempt {

@@ -10,7 +10,7 @@
 //! # Invariants
 //! F1. `page` changes only while the frame is Loading and owned by one thread.
 //! F2. `rec_lsn` is stored only by the exclusive holder, before it marks the frame dirty.
-//! F3. `next` belongs to the list of free frames.
+//! F3. `next` belongs to the list of free frames, `tracked` to whoever holds the replacement policy's lock.
 
 use crate::frame_word::FrameWord;
 use crate::memory::{Memory, prefetch};
@@ -65,6 +65,8 @@ pub(crate) struct Frame {
     rec_lsn: AtomicU64,
     /// The next free frame (F3).
     pub(crate) next: AtomicU64,
+    /// The page that the replacement policy knows to be here (`replacement/keeper.rs`).
+    pub(crate) tracked: AtomicU64,
 }
 
 // One line: the word, the page id and what a miss needs come with a single memory access.
@@ -182,6 +184,13 @@ impl Frames {
             header: &chunk.headers.as_slice()[index],
             words: &chunk.words.as_slice()[at..at + self.words_per_page],
         }
+    }
+
+    /// The header of the frame `id`, which `reach` has made.
+    #[inline]
+    pub(crate) fn header(&self, id: FrameId) -> &Frame {
+        let (chunk, index) = self.place(id.get());
+        &self.chunk(chunk).headers.as_slice()[index]
     }
 
     /// The frame `id`, whose page header is on its way to the processor's cache.

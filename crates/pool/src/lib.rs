@@ -9,7 +9,8 @@
 //! | [`Pool::fix_shared`] | [`SharedGuard`] | one exchange on the frame's word; excludes writers |
 //! | [`Pool::fix_exclusive`], [`Pool::fix_new`] | [`ExclusiveGuard`] | the same; excludes everybody |
 //!
-//! No lock is taken on a hit or on a miss; replacement is Nb-GCLOCK. Dirty pages are written by
+//! No lock is taken on a hit or on a miss; replacement is Nb-GCLOCK, unless [`PoolOptions::replacement`] names a
+//! policy of `longshore-policy`, most of which serve hits without a lock as well. Dirty pages are written by
 //! [`Pool::maintain`], in sorted batches through a double-write area, never before the log is durable
 //! up to their last change. The pool has no threads of its own.
 //!
@@ -39,6 +40,7 @@ mod page_bytes;
 mod page_in;
 mod parking;
 mod pool;
+mod replacement;
 mod reserve;
 mod resize;
 mod stats;
@@ -50,5 +52,6 @@ pub use guard::{ExclusiveGuard, OptimisticGuard, SharedGuard};
 pub use options::{DoubleWrite, HandKind, MissMode, PageTableKind, PoolOptions};
 pub use page_bytes::{PageBuffer, PageMut, PageRef};
 pub use pool::Pool;
+pub use replacement::{Form, Replacement, ReplacementError};
 pub use reserve::UsingReserve;
-pub use stats::PoolStats;
+pub use stats::{PoolStats, ReplacementStats};

@@ -36,6 +36,19 @@ pub(crate) fn prefetch(word: &AtomicU64) {
     let _ = word;
 }
 
+/// Asks the processor to fetch the cache line of `address`, without waiting for it. Any address will do.
+#[inline(always)]
+pub(crate) fn prefetch_address(address: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: as in `prefetch`; an address at which nothing is mapped is ignored by the processor.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address)) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 #[cfg(not(loom))]
 mod mapped {
     use crate::frame::Frame;

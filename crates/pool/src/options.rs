@@ -1,5 +1,6 @@
 //! What a pool is made with.
 
+use crate::replacement::Replacement;
 use longshore_base::PageSize;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct PoolOptions {
     pub table: PageTableKind,
     /// The implementation of the clock hand.
     pub hand: HandKind,
+    /// Who chooses the pages that leave. `weight_max` and `hand` are Nb-GCLOCK's, and mean nothing to others.
+    pub replacement: Replacement,
 }
 
 impl PoolOptions {
@@ -45,6 +48,7 @@ impl Default for PoolOptions {
             double_write: DoubleWrite::On,
             table: PageTableKind::Translation,
             hand: HandKind::Batched,
+            replacement: Replacement::Native,
         }
     }
 }

@@ -4,10 +4,11 @@
 //! 1. Reserve the page in the table. Who loses looks again: waits for the winner
 //!    ([`MissMode::OneLoads`]), or takes part under the winner's ticket ([`MissMode::Optimistic`]).
 //! 2. Read the page from disk into a buffer of the thread, and check it.
-//! 3. Take a frame (`evict.rs`), copy the page in. The frame is Resident now, latched by us, and in
-//!    no table.
-//! 4. Publish it in the table, if the ticket still stands. Whoever comes from now on meets the latch.
-//! 5. Let go of the latch as far as the caller wants, and wake who waits for the page.
+//! 3. Where others took part, claim what they all want. Who comes second looks again, and waits.
+//! 4. Take a frame (`evict.rs`, or `replacement/fault.rs`), copy the page in. The frame is Resident now,
+//!    latched by us, and in no table.
+//! 5. Publish it in the table. Whoever comes from now on meets the latch.
+//! 6. Let go of the latch as far as the caller wants, and wake who waits for the page.
 //!
 //! # Failure
 //! A failed read, a missing frame or a panic leaves no trace: the reservation is cancelled when it is
@@ -16,7 +17,7 @@
 //!
 //! # Source
 //! Nb-GCLOCK, `addEntry` and the optimistic I/O of its Fig. 6. We differ: the page is reserved before a
-//! frame is taken, so racing misses evict nothing needlessly; content is there before the frame is seen;
+//! frame is taken, and by one of several readers, so racing misses evict nothing needlessly; content is there before the frame is seen;
 //! tickets keep a slow reader from publishing what has been changed, written and evicted since.
 //!
 //! [`MissMode::OneLoads`]: crate::MissMode::OneLoads
@@ -25,9 +26,10 @@
 use crate::data_file::{IoBuffer, copy_from_bytes};
 use crate::error::PoolError;
 use crate::evict::OwnedFrame;
-use crate::fix::{Access, Content, Fixed, Request};
+use crate::fix::{Access, Content, Fixed, Request, Use};
 use crate::frame::FrameRef;
 use crate::frame_word::{Change, Wake, Word};
+use crate::options::MissMode;
 use crate::page_bytes::PageMut;
 use crate::pool::Pool;
 use crate::table::{PAGES_MAX, Reserve, Ticket};
@@ -41,7 +43,7 @@ impl Pool {
         self.check_poison()?;
         let ticket = self.new_ticket();
         if self.reserve_page(page, ticket)? == Reserve::Won {
-            let request = Request::new(Access::Optimistic, 0).with_free_frame();
+            let request = Request::new(Access::Optimistic, Use::InPassing).with_free_frame();
             self.bring_in(page, ticket, request)?;
         }
         Ok(())
@@ -79,7 +81,11 @@ impl Pool {
             Err(_) if !self.table.cancel(page, ticket) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(mut owned) = self.take_frame(request.frames)? else {
+        if self.options.miss == MissMode::Optimistic && !reservation.claim() {
+            self.counters.loads_lost.add(1);
+            return Ok(None);
+        }
+        let Some(mut owned) = self.take_frame(page, request.frames)? else {
             return Ok(None);
         };
         self.fill(&mut owned, page, content.as_deref(), request);
@@ -87,11 +93,8 @@ impl Pool {
             buffer.give_back();
         }
         let frame = self.frames.get(owned.id());
-        if !self.table.publish(page, ticket, frame.id) {
-            self.counters.loads_lost.add(1);
-            self.wake(frame, frame.header.word.discard());
-            return Ok(None);
-        }
+        let published = self.table.publish(page, reservation.ticket, frame.id);
+        assert!(published, "T1: {page:?} was brought in by another");
         owned.keep();
         let word = self.settle_hold(frame, request.access);
         reservation.close();
@@ -125,7 +128,10 @@ impl Pool {
         if let Some(content) = content {
             copy_from_bytes(content, &mut bytes);
         }
-        frame.header.word.publish(request.cap.min(1));
+        frame
+            .header
+            .word
+            .publish(self.cap_of(request.reason).min(1));
     }
 
     /// Turns the loader's latch into what the caller wants.
@@ -156,6 +162,15 @@ struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
+    /// Ends the part that others have in it; false if one of them was faster.
+    fn claim(&mut self) -> bool {
+        match self.pool.table.claim(self.page, self.ticket) {
+            Some(claimed) => self.ticket = claimed,
+            None => self.is_open = false,
+        }
+        self.is_open
+    }
+
     /// The page is there.
     fn close(&mut self) {
         self.is_open = false;

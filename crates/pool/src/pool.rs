@@ -7,7 +7,7 @@
 //!
 //! # Order
 //! The mutexes of the pool, in the order in which they may be taken: `resizing`, `cleaner`, then any one of
-//! the stripes of a parking lot or `reserve`. Latches are the caller's to order; under a latch the pool
+//! the stripes of a parking lot, `reserve`, or the replacement policy's lock. Latches are the caller's to order; under a latch the pool
 //! only tries `cleaner`, and the wait for a frame is bounded. A miss under a latch may read, and may write
 //! other pages and wait for the log to do so; it never waits for a page that the caller holds.
 
@@ -16,13 +16,14 @@ use crate::bell::WorkBell;
 use crate::cleaner::Cleaner;
 use crate::data_file::DataFile;
 use crate::error::PoolError;
-use crate::fix::{Access, Request};
+use crate::fix::{Access, Request, Use};
 use crate::frame::{FrameId, Frames};
 use crate::free_list::FreeList;
 use crate::guard::{ExclusiveGuard, OptimisticGuard, SharedGuard};
 use crate::hand::ClockHand;
 use crate::options::PoolOptions;
 use crate::parking::{ParkingLot, Patience};
+use crate::replacement::Live;
 use crate::reserve::Reserve;
 use crate::resize::Budget;
 use crate::stats::{Counters, PoolStats};
@@ -41,6 +42,10 @@ pub struct Pool {
     pub(crate) table: PageTable,
     pub(crate) frames: Frames,
     pub(crate) poison: OnceLock<Arc<str>>,
+    /// The greatest weight that a hit gives a frame; 0 where another policy than Nb-GCLOCK counts the hits.
+    pub(crate) weight_cap: u8,
+    /// What is told of hits instead; `None` for Nb-GCLOCK.
+    pub(crate) live: Option<Box<Live>>,
     pub(crate) options: PoolOptions,
     pub(crate) counters: Counters,
 
@@ -99,15 +104,22 @@ impl Pool {
         )?;
         let cleaner = Cleaner::new(&options, budget.batch_pages, double_write)?;
         let frames = Frames::new(budget.frames, options.page_size).map_err(PoolError::memory)?;
+        let reserve = Reserve::new(budget.frames);
+        let live = Live::new(&options.replacement, budget.frames - reserve.size());
         let pool = Pool {
             table: PageTable::new(options.table, budget.frames)?,
             frames,
             poison: OnceLock::new(),
+            weight_cap: match live {
+                None => options.weight_max,
+                Some(_) => 0,
+            },
+            live,
             counters: Counters::default(),
             free: FreeList::new(budget.frames),
             ahead: Ahead::default(),
             hand: ClockHand::new(options.hand),
-            reserve: Reserve::new(budget.frames),
+            reserve,
             tickets: AtomicU64::new(0),
             latch_lot: ParkingLot::new(),
             load_lot: ParkingLot::new(),
@@ -134,17 +146,17 @@ impl Pool {
     /// [`PoolError::Busy`], [`PoolError::NoSuchPage`]; and [`PoolError::Poisoned`].
     #[inline]
     pub fn read(&self, page: PageId) -> Result<OptimisticGuard<'_>, PoolError> {
-        self.read_touching(page, self.options.weight_max)
+        self.read_for(page, Use::Counts)
     }
 
-    /// Like [`Pool::read`], but leaves the page's weight as it is, so that a long scan does not push
-    /// out what others use often.
+    /// Like [`Pool::read`], but does not count as a use of a page that is there: its weight stays as it is, so
+    /// that a long scan does not push out what others use often.
     ///
     /// # Errors
     /// As for [`Pool::read`].
     #[inline]
     pub fn read_scan(&self, page: PageId) -> Result<OptimisticGuard<'_>, PoolError> {
-        self.read_touching(page, 0)
+        self.read_for(page, Use::InPassing)
     }
 
     /// Like [`Pool::read`], but only of a page that is in the pool and latched by nobody: waits for
@@ -152,37 +164,49 @@ impl Pool {
     #[inline]
     pub fn read_resident(&self, page: PageId) -> Option<OptimisticGuard<'_>> {
         self.counters.count_fix();
-        let cap = self.options.weight_max;
-        self.read_hit(page, cap)
-            .or_else(|| self.read_and_touch(page, cap))
+        self.read_hit(page, Use::Counts)
+            .or_else(|| self.read_and_touch(page))
     }
 
     #[inline(always)]
-    fn read_touching(&self, page: PageId, cap: u8) -> Result<OptimisticGuard<'_>, PoolError> {
+    fn read_for(&self, page: PageId, reason: Use) -> Result<OptimisticGuard<'_>, PoolError> {
         self.counters.count_fix();
-        match self.read_hit(page, cap) {
+        match self.read_hit(page, reason) {
             Some(guard) => Ok(guard),
-            None => self.read_slow(page, cap),
+            None => self.read_slow(page, reason),
         }
     }
 
     /// Reads a page that is there, and that weighs enough already.
     #[inline(always)]
-    fn read_hit(&self, page: PageId, cap: u8) -> Option<OptimisticGuard<'_>> {
+    fn read_hit(&self, page: PageId, reason: Use) -> Option<OptimisticGuard<'_>> {
         let Entry::Frame(id) = self.table.lookup(page) else {
             return None;
         };
         let frame = self.frames.get_and_prefetch(id);
         let word = frame.header.word.load();
         let is_there = word.is_readable() && frame.header.page() == page;
+        let cap = self.cap_of(reason);
         let is_hit = is_there && !word.wants_touch(cap) && self.poison.get().is_none();
+        if is_hit && reason == Use::Counts {
+            self.note_hit(frame, page);
+        }
         is_hit.then(|| OptimisticGuard::new(self, frame, page, word))
+    }
+
+    /// The weight up to which a use counts.
+    #[inline(always)]
+    pub(crate) fn cap_of(&self, reason: Use) -> u8 {
+        match reason {
+            Use::Counts => self.weight_cap,
+            Use::InPassing => 0,
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn read_slow(&self, page: PageId, cap: u8) -> Result<OptimisticGuard<'_>, PoolError> {
-        let (frame, word) = self.fix(page, Request::new(Access::Optimistic, cap))?;
+    fn read_slow(&self, page: PageId, reason: Use) -> Result<OptimisticGuard<'_>, PoolError> {
+        let (frame, word) = self.fix(page, Request::new(Access::Optimistic, reason))?;
         Ok(OptimisticGuard::new(self, frame, page, word))
     }
 
@@ -196,7 +220,7 @@ impl Pool {
         if let Some(frame) = self.pin_resident(page) {
             return Ok(SharedGuard::new(self, frame));
         }
-        let request = Request::new(Access::Shared, self.options.weight_max);
+        let request = Request::new(Access::Shared, Use::Counts);
         let (frame, _) = self.fix(page, request)?;
         Ok(SharedGuard::new(self, frame))
     }
@@ -211,7 +235,7 @@ impl Pool {
         if let Some(frame) = self.take_resident(page) {
             return Ok(ExclusiveGuard::new(self, frame));
         }
-        let request = Request::new(Access::Exclusive, self.options.weight_max);
+        let request = Request::new(Access::Exclusive, Use::Counts);
         let (frame, _) = self.fix(page, request)?;
         Ok(ExclusiveGuard::new(self, frame))
     }
@@ -226,7 +250,7 @@ impl Pool {
         if let Some(frame) = self.take_resident(page) {
             return Ok(Some(ExclusiveGuard::new(self, frame)));
         }
-        let request = Request::new(Access::Exclusive, self.options.weight_max).without_wait();
+        let request = Request::new(Access::Exclusive, Use::Counts).without_wait();
         let fixed = self.try_fix(page, request)?;
         Ok(fixed.map(|(frame, _)| ExclusiveGuard::new(self, frame)))
     }
@@ -239,7 +263,7 @@ impl Pool {
     /// As for [`Pool::fix_exclusive`], but never [`PoolError::Damaged`].
     pub fn fix_new(&self, page: PageId) -> Result<ExclusiveGuard<'_>, PoolError> {
         self.counters.count_fix();
-        let request = Request::new(Access::Exclusive, self.options.weight_max).zeroed();
+        let request = Request::new(Access::Exclusive, Use::Counts).zeroed();
         let (frame, _) = self.fix(page, request)?;
         let mut guard = ExclusiveGuard::new(self, frame);
         let len = guard.page().len();
@@ -277,6 +301,10 @@ impl Pool {
             frames_free: self.free.len() as u64,
             bytes: frames * frame_bytes + table_bytes + buffer_bytes as u64,
             table_bytes,
+            replacement: self
+                .live
+                .as_ref()
+                .map_or_else(Default::default, |live| live.stats()),
             ..self.counters.snapshot()
         }
     }

@@ -55,6 +55,8 @@ pub(crate) struct Reserve {
     frames: Mutex<Vec<FrameId>>,
     /// Frames that are missing; a hint that spares the mutex.
     missing: AtomicUsize,
+    /// Frames when none is missing.
+    size: usize,
 }
 
 impl Reserve {
@@ -68,7 +70,13 @@ impl Reserve {
         Reserve {
             frames: Mutex::new(Vec::with_capacity(size)),
             missing: AtomicUsize::new(size),
+            size,
         }
+    }
+
+    /// Frames when none is missing.
+    pub(crate) fn size(&self) -> u32 {
+        self.size as u32
     }
 
     /// Takes a frame, if this thread may.
@@ -98,7 +106,8 @@ impl Reserve {
         is_short
     }
 
-    fn is_short(&self) -> bool {
+    /// Whether frames are missing.
+    pub(crate) fn is_short(&self) -> bool {
         // Relaxed: a hint; decided under the mutex.
         self.missing.load(Ordering::Relaxed) > 0
     }

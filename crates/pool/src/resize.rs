@@ -140,10 +140,17 @@ impl Pool {
     /// Sets the number of frames, and leaves it to `settle_tail` to evict what lies beyond.
     fn set_frames(&self, frames: u32) -> Result<(), PoolError> {
         self.frames.reach(frames).map_err(PoolError::memory)?;
-        self.free.set_limit(frames);
+        self.set_limit(frames);
         // Release: pairs with Acquire in `settle_tail`, which then sees the limit.
         self.tail_unsettled.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn set_limit(&self, frames: u32) {
+        self.free.set_limit(frames);
+        if let Some(live) = &self.live {
+            live.set_capacity(frames.saturating_sub(self.reserve.size()));
+        }
     }
 
     fn wait_for_tail(&self) -> Result<(), PoolError> {
@@ -251,7 +258,7 @@ impl Pool {
         let frames = self.frames_for(self.bytes_max.load(Ordering::Relaxed));
         let frames = frames.max(FRAMES_MIN) as u32;
         if frames < self.free.limit() {
-            self.free.set_limit(frames);
+            self.set_limit(frames);
             // Release: as in `set_frames`.
             self.tail_unsettled.store(true, Ordering::Release);
             self.bell.ring();

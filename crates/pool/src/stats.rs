@@ -9,6 +9,23 @@ use std::cell::Cell;
 
 const FIXES_PER_LOT: u32 = 256;
 
+/// What happened between hits and a replacement policy that stands under a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplacementStats {
+    /// Times that the policy's lock was taken.
+    pub lock_acquisitions: u64,
+    /// Those among them that had to wait: contentions.
+    pub lock_blocked: u64,
+    /// Times that the lock was tried, and was not free.
+    pub try_locks_failed: u64,
+    /// Hits taken from queues and buffers, or told at once.
+    pub hits_drained: u64,
+    /// Those among them that were dropped because the frame had another page by then.
+    pub hits_stale: u64,
+    /// Hits that found no place in a buffer.
+    pub hits_dropped: u64,
+}
+
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Boxed one by one: each is two KiB, and together they would not fit a small stack.
@@ -29,6 +46,8 @@ macro_rules! counters {
             pub bytes: u64,
             /// Bytes of the page table among them.
             pub table_bytes: u64,
+            /// What locks and queues of the replacement policy saw; all zero for Nb-GCLOCK.
+            pub replacement: ReplacementStats,
         }
 
         impl Counters {

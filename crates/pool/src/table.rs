@@ -3,13 +3,15 @@
 //! # Protocol
 //! ```text
 //!            reserve                 publish
-//!   Absent ---------> Loading(t) ---------------> Frame(f)
-//!     ^                    |                          |
-//!     +------ cancel ------+                          |
-//!     +------------------ remove ---------------------+
+//!   Absent ---------> Loading(t) ------------> Frame(f)
+//!     ^                 |  ^ | claim               |
+//!     |                 |  +-+                     |
+//!     +----- cancel ----+                          |
+//!     +------------------ remove ------------------+
 //! ```
 //! A page id is *reserved* before anything is done for it. The ticket `t` names one bringing-in: a
-//! reader that took part in an earlier one, and was slow, cannot publish what it read then. Only the
+//! reader that took part in an earlier one, and was slow, cannot publish what it read then. Where several take
+//! part, the first to have the bytes *claims* it, and the others wait for what comes of it. Only the
 //! thread that evicted frame `f` removes `Frame(f)`, before it gives the frame to anybody.
 //!
 //! # Invariants
@@ -39,10 +41,13 @@ const ENTRY_BITS: u32 = 28;
 /// Set in entries that are being loaded; the bits below are the ticket.
 const LOADING: u32 = 1 << (ENTRY_BITS - 1);
 
-/// Tickets in use: the two greatest are left to the hash table for marks of its own.
-const TICKETS: u64 = LOADING as u64 - 2;
+/// Set in tickets of those who have the page's bytes already, and take part with nobody.
+const CLAIMED: u32 = LOADING >> 1;
 
-/// Names one bringing-in of a page. Unique among those under way: 27 bits, so up to 134 million others
+/// Tickets in use: the two greatest are left to the hash table for marks of its own.
+const TICKETS: u64 = CLAIMED as u64 - 2;
+
+/// Names one bringing-in of a page. Unique among those under way: 26 bits, so up to 67 million others
 /// may begin while one lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u32);
@@ -50,6 +55,11 @@ pub(crate) struct Ticket(u32);
 impl Ticket {
     pub(crate) fn new(number: u64) -> Ticket {
         Ticket((number % TICKETS) as u32)
+    }
+
+    /// Whether whoever reads the page under it is done, and about to publish.
+    pub(crate) fn is_claimed(self) -> bool {
+        self.0 & CLAIMED != 0
     }
 }
 
@@ -134,6 +144,14 @@ impl PageTable {
             PageTable::Translation(table) => table.reserve(page, ticket),
             PageTable::Hash(table) => Ok(table.reserve(page, ticket)),
         }
+    }
+
+    /// Claims a bringing-in in which several take part, for one who has the bytes: the ticket by which to publish
+    /// or cancel now; `None` if it is over, or claimed.
+    pub(crate) fn claim(&self, page: PageId, ticket: Ticket) -> Option<Ticket> {
+        let claimed = Ticket(ticket.0 | CLAIMED);
+        self.exchange(page, Entry::Loading(ticket), Entry::Loading(claimed))
+            .then_some(claimed)
     }
 
     /// Turns Loading(ticket) into Frame(frame); false if that bringing-in is over.

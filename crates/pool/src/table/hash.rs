@@ -23,7 +23,7 @@
 //! The paper takes Click's hash map. We differ: entries come and go with every miss, which leaves a
 //! table of Click's kind full of tombstones.
 
-use super::{ENTRY_BITS, Entry, LOADING, Reserve, TICKETS, Ticket};
+use super::{CLAIMED, ENTRY_BITS, Entry, LOADING, Reserve, TICKETS, Ticket};
 use crate::error::PoolError;
 use crate::frame::FrameId;
 use crate::memory::Memory;
@@ -38,7 +38,7 @@ const SLOTS_PER_FRAME: usize = 4;
 /// Values that no [`Entry`] has: tentative, and tentative but given up by somebody else.
 const TENTATIVE: u32 = (1 << ENTRY_BITS) - 1;
 const DOOMED: u32 = TENTATIVE - 1;
-const _: () = assert!(LOADING as u64 + TICKETS <= DOOMED as u64);
+const _: () = assert!((LOADING | CLAIMED) as u64 + TICKETS <= DOOMED as u64);
 
 pub(crate) struct HashTable {
     slots: Memory<AtomicU64>,

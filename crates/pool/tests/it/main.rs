@@ -8,6 +8,7 @@ mod crash;
 mod fix;
 mod model;
 mod races;
+mod replacement;
 mod resize;
 mod stress;
 mod support;

@@ -1,9 +1,10 @@
 //! Random operations against a map, in every configuration, with calls that fail.
 
+use crate::replacement::replacements;
 use crate::support::{Bed, check, fill, small};
 use longshore_base::PageId;
 use longshore_disk::{Fault, FaultError, FaultOn, FaultRepeat, SimDisk, SimOptions};
-use longshore_pool::{HandKind, MissMode, PageTableKind, PoolOptions};
+use longshore_pool::{HandKind, MissMode, PageTableKind, PoolOptions, Replacement};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -181,6 +182,21 @@ proptest! {
     ) {
         let mut model = Model::new(configurations().swap_remove(configuration));
         steps.iter().for_each(|step| model.run(step));
+        model.check_all();
+    }
+
+    #[test]
+    fn pool_under_any_policy_acts_like_a_map(
+        configuration in 0..8usize,
+        replacement in prop::sample::select(replacements().collect::<Vec<Replacement>>()),
+        steps in prop::collection::vec(step(), 1..250),
+    ) {
+        let options = configurations().swap_remove(configuration);
+        let mut model = Model::new(PoolOptions { replacement, ..options });
+        for step in &steps {
+            model.run(step);
+            model.bed.pool.verify_replacement().unwrap();
+        }
         model.check_all();
     }
 }

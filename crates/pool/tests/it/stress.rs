@@ -1,5 +1,6 @@
 //! Many threads on a pool that is too small for them; every page checks itself, every change is counted.
 
+use crate::replacement::replacements;
 use crate::support::{Bed, StopOnDrop, check, fill, small};
 use longshore_base::PageId;
 use longshore_pool::{HandKind, MissMode, PageTableKind, PoolOptions};
@@ -57,13 +58,17 @@ fn step(bed: &Bed, rng: &mut SmallRng, seen: &mut [u64]) -> u64 {
 }
 
 fn stress(options: PoolOptions) {
+    stress_for(options, Duration::from_millis(900));
+}
+
+fn stress_for(options: PoolOptions, duration: Duration) {
     let bed = Bed::new(PoolOptions {
         wait: Duration::from_secs(30),
         ..options
     });
     (0..PAGES).for_each(|id| bed.create(id, 1));
     let stop = AtomicBool::new(false);
-    let end = Instant::now() + Duration::from_millis(900);
+    let end = Instant::now() + duration;
     let added: u64 = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..8)
             .map(|seed| {
@@ -89,6 +94,7 @@ fn stress(options: PoolOptions) {
         let _stop = StopOnDrop(&stop);
         workers.into_iter().map(|w| w.join().unwrap()).sum()
     });
+    bed.pool.verify_replacement().unwrap();
     bed.pool.flush_all().unwrap();
     let bed = bed.reopen(small(128));
     let sum: u64 = (0..PAGES).map(|id| bed.get(id)).sum();
@@ -124,4 +130,18 @@ fn no_change_is_lost_with_a_hash_table_when_all_load() {
         table: PageTableKind::Hash,
         ..small(24)
     });
+}
+
+#[test]
+fn no_change_is_lost_under_any_policy() {
+    for (nth, replacement) in replacements().enumerate() {
+        println!("{replacement}");
+        let options = PoolOptions {
+            miss: [MissMode::OneLoads, MissMode::Optimistic][nth % 2],
+            table: [PageTableKind::Translation, PageTableKind::Hash][nth / 2 % 2],
+            replacement,
+            ..small(24)
+        };
+        stress_for(options, Duration::from_millis(60));
+    }
 }

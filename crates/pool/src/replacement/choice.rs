@@ -1,0 +1,313 @@
+//! What may be chosen: a policy, and the form in which it is told of hits; as text too.
+
+use super::bp_wrapper::LEN_MAX;
+use longshore_policy::{Spec, SpecError, catalogue};
+use std::fmt;
+use std::str::FromStr;
+
+/// Who chooses the pages that leave memory.
+///
+/// As text: `nb-gclock`; a policy of the catalogue, as `lirs` or `2q:in=20%`; or a form before it, as `lossy/lirs` or
+/// `bp-wrapper:batch=8/lirs`. A policy without a form is in BP-Wrapper.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Replacement {
+    /// Nb-GCLOCK, in the frames themselves, without any lock.
+    #[default]
+    Native,
+    /// A policy of the catalogue.
+    Policy {
+        /// How it is told of hits.
+        form: Form,
+        /// The policy.
+        policy: Spec,
+    },
+}
+
+/// How a policy that must be called by one thread at a time is told of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// From queues, one for each thread.
+    BpWrapper {
+        /// Waiting hits from which on a thread tries the policy's lock; 1 tells it of each at once.
+        batch: u32,
+        /// Waiting hits with which it waits for the lock.
+        queue: u32,
+    },
+    /// From shared buffers that lose hits rather than wait.
+    Lossy,
+    /// At once, under a lock that is spun for.
+    Spin,
+    /// At once, under a lock that is slept for.
+    Mutex,
+    /// At once, to one of several policies that share the pages.
+    Partitioned {
+        /// How many.
+        parts: u32,
+    },
+}
+
+/// A parameter of a form.
+struct Parameter {
+    name: &'static str,
+    default: u32,
+    min: u32,
+    max: u32,
+}
+
+const BATCH: Parameter = Parameter {
+    name: "batch",
+    default: 32,
+    min: 1,
+    max: LEN_MAX,
+};
+const QUEUE: Parameter = Parameter {
+    name: "queue",
+    default: LEN_MAX,
+    min: 1,
+    max: LEN_MAX,
+};
+const PARTS: Parameter = Parameter {
+    name: "parts",
+    default: 16,
+    min: 1,
+    max: 256,
+};
+
+/// The forms by name, each with its parameters.
+const FORMS: [(&str, &[Parameter]); 5] = [
+    ("bp-wrapper", &[BATCH, QUEUE]),
+    ("lossy", &[]),
+    ("spin", &[]),
+    ("mutex", &[]),
+    ("partitioned", &[PARTS]),
+];
+
+const NATIVE: &str = "nb-gclock";
+
+impl Form {
+    /// Each form, with its parameters as they are unless set.
+    pub fn all() -> impl Iterator<Item = Form> {
+        FORMS.iter().map(|(name, _)| {
+            let form = name.parse();
+            form.expect("the name of a form is a form")
+        })
+    }
+
+    fn values(self) -> (&'static str, Vec<u32>) {
+        match self {
+            Form::BpWrapper { batch, queue } => ("bp-wrapper", vec![batch, queue]),
+            Form::Lossy => ("lossy", vec![]),
+            Form::Spin => ("spin", vec![]),
+            Form::Mutex => ("mutex", vec![]),
+            Form::Partitioned { parts } => ("partitioned", vec![parts]),
+        }
+    }
+}
+
+impl FromStr for Replacement {
+    type Err = ReplacementError;
+
+    fn from_str(text: &str) -> Result<Replacement, ReplacementError> {
+        let (form, policy) = match text.split_once('/') {
+            Some((form, policy)) => (form, policy),
+            None if text == NATIVE => return Ok(Replacement::Native),
+            None => ("bp-wrapper", text),
+        };
+        Ok(Replacement::Policy {
+            form: form.parse()?,
+            policy: policy.parse().map_err(ReplacementError::from)?,
+        })
+    }
+}
+
+impl fmt::Display for Replacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Replacement::Native => f.write_str(NATIVE),
+            Replacement::Policy { form, policy } => write!(f, "{form}/{policy}"),
+        }
+    }
+}
+
+impl FromStr for Form {
+    type Err = ReplacementError;
+
+    fn from_str(text: &str) -> Result<Form, ReplacementError> {
+        let (name, settings) = text.split_once(':').unwrap_or((text, ""));
+        let (name, parameters) = FORMS
+            .into_iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| ReplacementError::UnknownForm {
+                form: name.to_owned(),
+            })?;
+        let mut values: Vec<u32> = parameters.iter().map(|known| known.default).collect();
+        let settings = settings.split(',').map(str::trim);
+        for setting in settings.filter(|setting| !setting.is_empty()) {
+            let value = || {
+                let (parameter, value) = setting.split_once('=')?;
+                let at = parameters
+                    .iter()
+                    .position(|known| known.name == parameter)?;
+                let allowed = parameters[at].min..=parameters[at].max;
+                let value = value.parse().ok().filter(|value| allowed.contains(value))?;
+                Some((at, value))
+            };
+            let (at, value) = value().ok_or_else(|| ReplacementError::BadSetting {
+                form: name,
+                setting: setting.to_owned(),
+                known: described(parameters),
+            })?;
+            values[at] = value;
+        }
+        Ok(match name {
+            "bp-wrapper" => Form::BpWrapper {
+                batch: values[0].min(values[1]),
+                queue: values[1],
+            },
+            "lossy" => Form::Lossy,
+            "spin" => Form::Spin,
+            "mutex" => Form::Mutex,
+            _ => Form::Partitioned { parts: values[0] },
+        })
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, values) = self.values();
+        f.write_str(name)?;
+        let parameters = FORMS.iter().find(|(known, _)| *known == name);
+        let parameters = parameters.map_or(&[][..], |(_, parameters)| parameters);
+        let mut separator = ':';
+        for (parameter, value) in parameters.iter().zip(values) {
+            if value != parameter.default {
+                write!(f, "{separator}{}={value}", parameter.name)?;
+                separator = ',';
+            }
+        }
+        Ok(())
+    }
+}
+
+fn described(parameters: &[Parameter]) -> String {
+    let each = parameters.iter().map(|parameter| {
+        let Parameter {
+            name,
+            default,
+            min,
+            max,
+        } = parameter;
+        format!("{name} (a whole number from {min} to {max}; {default})")
+    });
+    match parameters {
+        [] => "none".to_owned(),
+        _ => each.collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A replacement that cannot be understood.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReplacementError {
+    /// No policy has this name.
+    #[error(
+        "unknown replacement policy '{policy}'; there are: {NATIVE}, {}",
+        names(catalogue().map(|about| about.name))
+    )]
+    UnknownPolicy {
+        /// What was asked for.
+        policy: String,
+    },
+    /// No form has this name.
+    #[error(
+        "unknown form '{form}' of replacement; there are: {}; what stands behind it is a policy: {}",
+        names(FORMS.iter().map(|(name, _)| *name)),
+        names(catalogue().map(|about| about.name))
+    )]
+    UnknownForm {
+        /// What was asked for.
+        form: String,
+    },
+    /// The form has no such parameter, or the parameter cannot have this value.
+    #[error("'{form}' cannot be told '{setting}'; it has: {known}")]
+    BadSetting {
+        /// The form.
+        form: &'static str,
+        /// What was to be set.
+        setting: String,
+        /// What can be set.
+        known: String,
+    },
+    /// The policy's parameters are wrong.
+    #[error("{0}")]
+    Policy(String),
+}
+
+impl From<SpecError> for ReplacementError {
+    fn from(error: SpecError) -> ReplacementError {
+        match error {
+            SpecError::UnknownPolicy { policy, .. } => ReplacementError::UnknownPolicy { policy },
+            error => ReplacementError::Policy(error.to_string()),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> String {
+        match text.parse::<Replacement>() {
+            Ok(replacement) => replacement.to_string(),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn text_survives_the_way_there_and_back() {
+        for text in [
+            "nb-gclock",
+            "bp-wrapper/lru",
+            "bp-wrapper:batch=1/lru",
+            "bp-wrapper:batch=4,queue=8/gclock:cap=3",
+            "lossy/fifo",
+            "spin/clock",
+            "mutex/lru",
+            "partitioned/lru",
+            "partitioned:parts=4/lru",
+        ] {
+            assert_eq!(parsed(text), text);
+        }
+        assert_eq!(parsed("lru"), "bp-wrapper/lru");
+        let small = parsed("bp-wrapper:queue=8/lru");
+        assert_eq!(small, "bp-wrapper:batch=8,queue=8/lru");
+        assert_eq!(Form::all().count(), FORMS.len());
+    }
+
+    #[test]
+    fn errors_list_what_there_is() {
+        let error = parsed("lruu");
+        let expected =
+            "error: unknown replacement policy 'lruu'; there are: nb-gclock, random, fifo";
+        assert!(error.starts_with(expected), "{error}");
+        let error = parsed("wrapped/lru");
+        let expected = "error: unknown form 'wrapped' of replacement; there are: bp-wrapper, lossy, \
+                        spin, mutex, partitioned; what stands behind it is a policy: random, fifo";
+        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(
+            parsed("partitioned:parts=0/lru"),
+            "error: 'partitioned' cannot be told 'parts=0'; \
+             it has: parts (a whole number from 1 to 256; 16)"
+        );
+        assert_eq!(
+            parsed("spin:batch=3/lru"),
+            "error: 'spin' cannot be told 'batch=3'; it has: none"
+        );
+        assert!(parsed("spin/gclock:cap=x").contains("cap must be"));
+        assert!(parsed("spin/nb-gclock").contains("unknown replacement policy 'nb-gclock'"));
+        assert!(parsed("").contains("unknown replacement policy ''"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Replacement: who chooses the page that leaves, and how it learns which pages are used.
+//!
+//! Nb-GCLOCK, the default, lives in the frame words (`evict.rs`), and nothing of this folder is there for it: a hit
+//! tests one pointer. Any policy of `longshore-policy` can take its place. It is sequential code, so it stands under a
+//! lock; what differs between the *forms* is how a hit reaches it:
+//!
+//! | form | a hit | lock |
+//! |---|---|---|
+//! | `bp-wrapper` | goes into the thread's own queue (`bp_wrapper.rs`) | tried from 32 hits on, taken at 64 |
+//! | `lossy` | goes into a striped buffer, or is lost (`lossy.rs`) | tried when a buffer is full |
+//! | `spin`, `mutex` | is told to the policy at once | for each hit: test-and-test-and-set, or sleeping |
+//! | `partitioned` | is told at once to the policy of the page's part | for each hit: one of several |
+//!
+//! # Protocol
+//! *Hit*: the frame is held or read as ever, then (frame, page) is noted. Reads in passing are not noted.
+//!
+//! *Miss* (`fault.rs`): the page is reserved and read as ever, without the lock. Then one critical section: the hits
+//! that wait are replayed, `on_miss`, `evict`, `on_insert`. The policy's choice is claimed by the frame word's own
+//! exchange, in the answer to its offer; pinned frames are `Busy`, dirty ones `Dirty`. The page is copied into the frame
+//! and published after that. Dirty victims are written in a batch without the lock, and stay where they are, clean;
+//! then the policy is asked again.
+//!
+//! *Removal* of a page otherwise (truncation, a shrinking pool, a crowded hash table): the frame is claimed, taken
+//! from the policy, then from the table, then given to whoever needs one.
+//!
+//! *Ahead of need* nothing is evicted, as the miss has the lock anyway; `maintain` writes the dirty pages among those
+//! that the policy would offer next. A page brought in ahead is known to the policy; its first hit is its reference.
+//!
+//! # Invariants
+//! R1. Under the lock: the policy has a page resident in a frame if, and only if, the frame is *tracked* as that page's.
+//! R2. A frame in the free list or in the reserve, or Loading for another page, is not tracked as the former's.
+//! R3. A hit is replayed only if its frame is still tracked as its page's; else it is stale, and dropped. The tag is the
+//!     page, not the frame's version, which moves with every change of the page as well. (A page that left and came back
+//!     into the same frame meanwhile gets the hit: it is a reference to that page all the same.)
+//! R4. No page is missed while it is tracked: its frame is taken from the policy before its entry leaves the table, and
+//!     of several readers one claims the load before it takes a frame.
+//!
+//! # Order
+//! The policy's lock is a leaf: it is taken under latches, under `resizing` and under `cleaner`; nothing is waited for
+//! under it, no I/O is done, and no second lock is taken, not another part's either.
+//!
+//! # Source
+//! BP-Wrapper: X. Ding, S. Jiang, X. Zhang, ICDE 2009. Lossy buffers: Caffeine's. We differ: whoever holds the lock may
+//! drain any queue, so those of idle and ended threads are; pages are read before the lock is taken.
+
+mod bp_wrapper;
+mod choice;
+mod fault;
+mod keeper;
+mod lossy;
+mod part;
+
+pub use choice::{Form, Replacement, ReplacementError};
+
+use crate::frame::{FrameId, FrameRef};
+use crate::memory::prefetch_address;
+use crate::pool::Pool;
+use crate::stats::ReplacementStats;
+use bp_wrapper::{Noted, Queues};
+use keeper::Hit;
+use longshore_base::PageId;
+use lossy::{Buffers, Offer};
+use part::{Held, LockKind, Part};
+
+/// A policy of the catalogue at work.
+pub(crate) struct Live {
+    hits: HitPath,
+    /// One, unless pages are divided by a hash of their numbers.
+    parts: Box<[Part]>,
+}
+
+/// How hits reach the policy.
+#[expect(clippy::large_enum_variant, reason = "one for each pool, in a box")]
+enum HitPath {
+    Queues(Queues),
+    Buffers(Buffers),
+    AtOnce,
+}
+
+impl Live {
+    /// What `replacement` says, for a pool of `frames` frames; `None` for Nb-GCLOCK.
+    pub(crate) fn new(replacement: &Replacement, frames: u32) -> Option<Box<Live>> {
+        let Replacement::Policy { form, policy } = replacement else {
+            return None;
+        };
+        let (hits, lock, parts) = match *form {
+            Form::BpWrapper { batch, queue } => (
+                HitPath::Queues(Queues::new(batch, queue)),
+                LockKind::Mutex,
+                1,
+            ),
+            Form::Lossy => (HitPath::Buffers(Buffers::new()), LockKind::Mutex, 1),
+            Form::Spin => (HitPath::AtOnce, LockKind::Spin, 1),
+            Form::Mutex => (HitPath::AtOnce, LockKind::Mutex, 1),
+            Form::Partitioned { parts } => (HitPath::AtOnce, LockKind::Mutex, parts),
+        };
+        let share = frames.div_ceil(parts).max(1);
+        let part = |_| Part::new(lock, policy, share);
+        Some(Box::new(Live {
+            hits,
+            parts: (0..parts).map(part).collect(),
+        }))
+    }
+
+    /// The part that answers for `page`.
+    #[inline]
+    fn part_of(&self, page: PageId) -> &Part {
+        match &*self.parts {
+            [only] => only,
+            parts => {
+                // Fibonacci hashing (Knuth 6.4).
+                let hash = page.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                &parts[hash as usize % parts.len()]
+            }
+        }
+    }
+
+    /// Notes a hit.
+    #[inline(never)]
+    fn hit(&self, pool: &Pool, frame: FrameId, page: PageId) {
+        let hit = Hit::new(frame, page);
+        match &self.hits {
+            HitPath::Queues(queues) => match queues.note(hit) {
+                Noted::Waiting => {}
+                Noted::Enough => queues.commit(pool, &self.parts[0]),
+                Noted::NoQueue => queues.note_first(pool, &self.parts[0], hit),
+            },
+            HitPath::Buffers(buffers) => match buffers.offer(hit) {
+                Offer::Noted => {}
+                Offer::Full => buffers.drain_full(pool, &self.parts[0], hit),
+                Offer::Lost => buffers.drop_hit(),
+            },
+            HitPath::AtOnce => self.tell(pool, page, hit),
+        }
+    }
+
+    /// Tells the policy of a hit at once.
+    #[inline(never)]
+    fn tell(&self, pool: &Pool, page: PageId, hit: Hit) {
+        self.part_of(page).lock().replay(&pool.frames, [hit]);
+    }
+
+    /// Locks the part of a page that is missed, and replays the hits that came before.
+    fn lock_for_miss(&self, pool: &Pool, page: PageId) -> Held<'_> {
+        let part = self.part_of(page);
+        match &self.hits {
+            HitPath::Queues(queues) => queues.lock_for_miss(pool, part),
+            HitPath::Buffers(buffers) => {
+                let mut held = part.lock();
+                buffers.drain(pool, &mut held);
+                held
+            }
+            HitPath::AtOnce => part.lock(),
+        }
+    }
+
+    /// The pool has so many frames now.
+    pub(crate) fn set_capacity(&self, frames: u32) {
+        let share = frames.div_ceil(self.parts.len() as u32).max(1);
+        self.parts
+            .iter()
+            .for_each(|part| part.lock().set_capacity(share));
+    }
+
+    /// What the locks and queues have seen so far.
+    pub(crate) fn stats(&self) -> ReplacementStats {
+        let mut stats = ReplacementStats::default();
+        self.parts.iter().for_each(|part| part.add_to(&mut stats));
+        if let HitPath::Buffers(buffers) = &self.hits {
+            stats.hits_dropped = buffers.dropped();
+        }
+        stats
+    }
+}
+
+impl Pool {
+    /// Notes that a page was found in a frame, and used.
+    #[inline(always)]
+    pub(crate) fn note_hit(&self, frame: FrameRef<'_>, page: PageId) {
+        if let Some(live) = &self.live {
+            live.hit(self, frame.id, page);
+        }
+    }
+
+    /// Takes the page in `id`, a frame that we have claimed, from the policy (R2).
+    pub(crate) fn untrack(&self, page: PageId, id: FrameId) {
+        if let Some(live) = &self.live {
+            live.part_of(page).lock().remove(&self.frames, id);
+        }
+    }
+}
+
+/// Fetches what the policy keeps of the frames of these hits, before its lock is taken. By address only: nothing is read.
+fn prefetch_nodes(part: &Part, hits: impl Iterator<Item = Hit>) {
+    let nodes = part.nodes();
+    if nodes.address != 0 {
+        hits.for_each(|hit| {
+            prefetch_address(nodes.address + hit.frame().get() as usize * nodes.stride);
+        });
+    }
+}
