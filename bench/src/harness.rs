@@ -16,7 +16,7 @@
 //! # Failure
 //! The first client that fails stops all others; its error is the run's.
 
-use crate::process::processor_time;
+use crate::process::{processor_time, processor_time_of_thread};
 use crate::store::Outcome;
 use hdrhistogram::Histogram;
 use std::sync::Barrier;
@@ -105,6 +105,8 @@ pub(crate) struct Measured {
     pub(crate) elapsed: Duration,
     /// Processor time of the whole process meanwhile, where the system tells.
     pub(crate) processor: Option<Duration>,
+    /// That of the clients alone.
+    pub(crate) processor_of_clients: Option<Duration>,
 }
 
 /// No latencies yet; for up to [`LATENCY_MAX_NS`], to three digits.
@@ -120,6 +122,7 @@ impl Measured {
             kinds: Vec::new(),
             elapsed,
             processor,
+            processor_of_clients: None,
         }
     }
 
@@ -130,7 +133,16 @@ impl Measured {
 
     /// Processor time per operation, background threads included.
     pub(crate) fn processor_ns_per_operation(&self) -> Option<f64> {
-        let time = self.processor.filter(|time| !time.is_zero())?;
+        self.per_operation(self.processor)
+    }
+
+    /// Processor time of the clients per operation.
+    pub(crate) fn client_ns_per_operation(&self) -> Option<f64> {
+        self.per_operation(self.processor_of_clients)
+    }
+
+    fn per_operation(&self, time: Option<Duration>) -> Option<f64> {
+        let time = time.filter(|time| !time.is_zero())?;
         Some(time.as_nanos() as f64 / self.total.operations.max(1) as f64)
     }
 }
@@ -209,13 +221,15 @@ where
         phase.advance(STOP);
 
         let (mut total, mut kinds, mut failure) = (Tally::new(), Vec::new(), None);
+        let mut of_clients = Some(Duration::ZERO);
         for thread in threads {
             match thread.join().expect("clients do not panic") {
-                Ok(parts) => {
-                    for (kind, part) in parts.iter().enumerate() {
+                Ok(worked) => {
+                    for (kind, part) in worked.kinds.iter().enumerate() {
                         of_kind(&mut kinds, kind).add(part);
                         total.add(part);
                     }
+                    of_clients = of_clients.zip(worked.processor).map(|(all, one)| all + one);
                 }
                 Err(error) => failure = failure.or(Some(error)),
             }
@@ -227,9 +241,18 @@ where
             processor: processor_time()
                 .zip(processor_before)
                 .map(|(now, then)| now - then),
+            processor_of_clients: of_clients,
         };
         failure.map_or(Ok(measured), Err)
     })
+}
+
+/// What one client did after the warm-up.
+struct Worked {
+    /// By kind.
+    kinds: Vec<Tally>,
+    /// Its processor time, where the system tells.
+    processor: Option<Duration>,
 }
 
 fn work_until_stopped(
@@ -237,19 +260,29 @@ fn work_until_stopped(
     sample: u64,
     mut work: impl FnMut() -> Outcome<Option<Done>>,
     _running: Sender<()>,
-) -> Outcome<Vec<Tally>> {
+) -> Outcome<Worked> {
     let mut kinds = Vec::new();
     let mut calls = 0u64;
+    let mut processor_before = None;
+    let worked = |kinds, before: Option<Duration>| Worked {
+        kinds,
+        processor: processor_time_of_thread()
+            .zip(before)
+            .map(|(now, then)| now.saturating_sub(then)),
+    };
     loop {
         let began_in = phase.get();
         if began_in == STOP {
-            return Ok(kinds);
+            return Ok(worked(kinds, processor_before));
+        }
+        if began_in == MEASURE && processor_before.is_none() {
+            processor_before = processor_time_of_thread();
         }
         let timed = calls.is_multiple_of(sample).then(Instant::now);
         calls += 1;
         let done = match work() {
             Ok(Some(done)) => done,
-            Ok(None) => return Ok(kinds),
+            Ok(None) => return Ok(worked(kinds, processor_before)),
             Err(error) => {
                 phase.advance(STOP);
                 return Err(error);

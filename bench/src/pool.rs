@@ -24,7 +24,7 @@ use longshore_base::page::header;
 use longshore_base::{Durability, DurabilityLost, Environment, Lsn, PageId, PageSize};
 use longshore_base::{PageType, SystemEnvironment};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
-use longshore_pool::{PageRef, Pool, PoolOptions, SharedGuard};
+use longshore_pool::{PageRef, Pool, PoolOptions, PoolStats, SharedGuard};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -175,8 +175,7 @@ fn hits(
             .zip(touch_processor)
             .map(|(own, touch)| own - touch);
         let mut line = line(way.name(), threads, settings.durability, &run);
-        let per_million = waits as f64 * 1e6 / run.total.operations.max(1) as f64;
-        line.blocked_per_million_fixes = Some(rounded(per_million));
+        line.blocked_per_million_fixes = Some(per_million(waits, run.total.operations));
         lines.push(
             line.with("ring", ring)
                 .with("pages", pages)
@@ -255,16 +254,11 @@ fn misses(bytes: usize, pages: u64, threads: usize, settings: &Settings) -> Outc
     };
     let measured = run_clients(&plan, client, at_start)?;
     let after = pool.stats();
-    let (misses, waits) = (
-        after.misses - before.misses,
-        after.latch_waits + after.load_waits + after.frame_waits
-            - (before.latch_waits + before.load_waits + before.frame_waits),
-    );
+    let misses = after.misses - before.misses;
+    let waits = waits(&after) - waits(&before);
     let evictions = (after.evictions - before.evictions).max(1) as f64;
     let mut line = Line::of(NAME, "pool-miss", threads, settings.durability, &measured);
-    line.blocked_per_million_fixes = Some(rounded(
-        waits as f64 * 1e6 / measured.total.operations.max(1) as f64,
-    ));
+    line.blocked_per_million_fixes = Some(per_million(waits, measured.total.operations));
     let ns = nanoseconds(&[measured], threads);
     let steps = (after.sweep_steps - before.sweep_steps) as f64 / evictions;
     let misses_per_op = misses as f64 / (line.ops_per_second * settings.seconds);
@@ -283,11 +277,12 @@ fn sweeps(bytes: usize, pages: u64, settings: &Settings) -> Outcome<Line> {
     let mut per_step = Vec::new();
     let mut per_frame = Vec::new();
     let start = Instant::now();
-    let (mut freed, mut swept) = (0, Duration::ZERO);
+    let (mut freed, mut swept, mut fixes) = (0, Duration::ZERO, 0);
     while start.elapsed() < settings.duration() || freed == 0 {
         // Takes the free frames, so that the next round has some to find.
         for _ in 0..pool.stats().frames_free {
             read_next(&pool, PageId::new(random.random_range(0..pages)))?;
+            fixes += 1;
         }
         let before = pool.stats();
         let round = Instant::now();
@@ -307,11 +302,11 @@ fn sweeps(bytes: usize, pages: u64, settings: &Settings) -> Outcome<Line> {
         .iter()
         .for_each(|&ns| total.latency.saturating_record(ns as u64));
     let measured = Measured::of(total, swept, None);
-    Ok(
-        Line::of(NAME, "pool-sweep", 1, settings.durability, &measured)
-            .with("ns_per_op", rounded(middle(per_frame)))
-            .with("ns_per_step", rounded(middle(per_step))),
-    )
+    let mut line = Line::of(NAME, "pool-sweep", 1, settings.durability, &measured);
+    line.blocked_per_million_fixes = Some(per_million(waits(&pool.stats()), fixes));
+    Ok(line
+        .with("ns_per_op", rounded(middle(per_frame)))
+        .with("ns_per_step", rounded(middle(per_step))))
 }
 
 fn plan(clients: usize, duration: Duration) -> Plan {
@@ -329,6 +324,15 @@ fn line(workload: &'static str, threads: usize, durability: Level, run: &Measure
     line.p50_us /= STEPS_PER_CALL as f64;
     line.p99_us /= STEPS_PER_CALL as f64;
     line
+}
+
+/// How often a thread had to wait for something.
+fn waits(stats: &PoolStats) -> u64 {
+    stats.latch_waits + stats.load_waits + stats.frame_waits
+}
+
+fn per_million(waits: u64, fixes: u64) -> f64 {
+    rounded(waits as f64 * 1e6 / fixes.max(1) as f64)
 }
 
 fn merged(runs: Vec<Measured>) -> Measured {

@@ -45,6 +45,13 @@ pub(crate) fn processor_time() -> Option<Duration> {
     ))
 }
 
+/// Processor time used so far by the calling thread.
+pub(crate) fn processor_time_of_thread() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = stat.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}
+
 /// Takes and gives back so many bytes of memory, so that the next who takes them need not wait.
 ///
 /// In a virtual machine the host brings memory in when it is first touched, which costs a second or
@@ -163,11 +170,13 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn work_takes_processor_time() {
         let before = processor_time().unwrap();
+        let of_thread_before = processor_time_of_thread().unwrap();
         let start = std::time::Instant::now();
         while processor_time().unwrap() == before {
             assert!(start.elapsed() < Duration::from_secs(60));
             bring_in_memory(1 << 20);
         }
+        assert!(processor_time_of_thread().unwrap() > of_thread_before);
     }
 
     #[test]

@@ -58,7 +58,9 @@ impl Line {
             more: Map::new(),
         };
         let processor_ns = run.processor_ns_per_operation().map(rounded);
+        let client_ns = run.client_ns_per_operation().map(rounded);
         line.with_some("cpu_ns_per_op", processor_ns)
+            .with_some("client_cpu_ns_per_op", client_ns)
     }
 
     /// Adds a figure of this benchmark's own.
@@ -82,10 +84,8 @@ impl Line {
         let blocked: u64 = differences(&before.blocked, &after.blocked)
             .map(|(_, n)| n)
             .sum();
-        if fixes > 0 {
-            let per_million = blocked as f64 * 1e6 / fixes as f64;
-            self.blocked_per_million_fixes = Some(rounded(per_million));
-        }
+        let per_million = blocked as f64 * 1e6 / fixes.max(1) as f64;
+        self.blocked_per_million_fixes = Some(rounded(per_million));
         self.log_bytes_per_op = Some(rounded(per_operation(after.log_bytes - before.log_bytes)));
         self = self.with("fixes_per_op", rounded(per_operation(fixes)));
         let waits = differences(&before.blocked, &after.blocked);

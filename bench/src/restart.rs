@@ -161,6 +161,10 @@ impl Bench<'_> {
             self.settings.durability,
             &measured,
         );
+        // All that was counted since the opening.
+        if let Some(after) = store.counts() {
+            line = line.with_counts(&after.at_zero(), &after, &measured);
+        }
         line.log_bytes_per_op = Some(rounded(crashed.log_bytes_per_row));
         let redo_mib = mib(crashed.redo_bytes);
         Ok(line

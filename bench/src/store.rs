@@ -87,6 +87,18 @@ pub struct Counts {
     pub others: Vec<(&'static str, u64)>,
 }
 
+impl Counts {
+    /// The same counts when nothing had happened.
+    pub(crate) fn at_zero(&self) -> Counts {
+        let zeros = |counts: &[(&'static str, u64)]| counts.iter().map(|&(n, _)| (n, 0)).collect();
+        Counts {
+            blocked: zeros(&self.blocked),
+            others: zeros(&self.others),
+            ..Counts::default()
+        }
+    }
+}
+
 /// The key of a row.
 pub fn key(row: u64) -> [u8; 8] {
     row.to_be_bytes()
