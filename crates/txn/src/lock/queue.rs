@@ -367,6 +367,41 @@ mod tests {
         assert_eq!(end(&mut q, 1), [3]);
     }
 
+    /// Q3: readers without end, of whom some are there at any time, and none passes who waits.
+    #[test]
+    fn a_stream_of_readers_delays_neither_a_conversion_nor_a_new_waiter() {
+        let mut q = queue();
+        let mut stream = 10..50;
+        let mut comes = |q: &mut Queue| ask(q, stream.next().unwrap(), Mode::READ);
+        assert_eq!(ask(&mut q, 3, Mode::UPDATE), Acquired::Granted);
+        for _ in 0..5 {
+            assert_eq!(
+                comes(&mut q),
+                Acquired::Granted,
+                "nobody wants to change it yet"
+            );
+        }
+        assert_eq!(ask(&mut q, 4, Mode::WRITE), Acquired::Blocked);
+        for _ in 0..5 {
+            assert_eq!(comes(&mut q), Acquired::Blocked);
+        }
+        assert_eq!(ask(&mut q, 3, Mode::WRITE), Acquired::Blocked);
+        for reader in 10..14 {
+            assert_eq!(comes(&mut q), Acquired::Blocked);
+            assert_eq!(end(&mut q, reader), []);
+        }
+        assert_eq!(
+            end(&mut q, 14),
+            [3],
+            "the last reader that was there before"
+        );
+        assert_eq!(comes(&mut q), Acquired::Blocked);
+        assert_eq!(end(&mut q, 3), [4]);
+        assert_eq!(comes(&mut q), Acquired::Blocked);
+        let waited: Vec<OwnerIndex> = (15..26).collect();
+        assert_eq!(end(&mut q, 4), waited);
+    }
+
     #[test]
     fn a_compatible_request_does_not_wait_behind_strangers() {
         let mut q = queue();

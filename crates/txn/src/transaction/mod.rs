@@ -65,6 +65,8 @@ pub use kept_locks::gid_of;
 pub use manager::{Begin, Isolation, TransactionManager, TxnOptions, TxnStats};
 pub use prepared::{Adopted, GID_BYTES_MAX, PreparedView};
 pub use savepoint::Savepoint;
+#[cfg(all(test, loom))]
+pub(crate) use slots::Slots;
 pub use snapshot::Statement;
 pub use value::ValueReader;
 

@@ -274,11 +274,8 @@ impl Core {
     fn find_horizon(&self, tail: Lsn) {
         let is_safe = |covers: Dependency| covers.is_none() || self.log.is_durable(covers.lsn());
         self.versions.horizon.look(tail, is_safe, || {
-            // In the order that the header of `horizon` asks for.
-            let tail = self.log.tail();
-            let first = self.slots.oldest_first();
-            let end = self.log.tail();
-            crate::version::Found::new(tail, first, end, self.versions.strictest())
+            let (tail, first) = (|| self.log.tail(), || self.slots.oldest_first());
+            crate::version::Found::find(tail, first, || self.versions.strictest())
         });
     }
 }

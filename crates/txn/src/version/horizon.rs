@@ -48,11 +48,19 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What was found out by the steps of the header; `strictest` was read after them.
-    pub fn new(tail: Lsn, first: Option<Lsn>, end: Lsn, strictest: CommitLevel) -> Found {
+    /// Finds it out by the steps of the header; `first` looks for the least position published.
+    pub fn find(
+        tail: impl Fn() -> Lsn,
+        first: impl FnOnce() -> Option<Lsn>,
+        strictest: impl FnOnce() -> CommitLevel,
+    ) -> Found {
+        let before = tail();
+        let first = first();
+        let end = tail();
         Found {
-            low: first.map_or(tail, |first| first.min(tail)),
-            covers: Dependency::new(Lsn::new(end.get() - 8), strictest),
+            low: first.map_or(before, |first| first.min(before)),
+            // The level after the tail: it is raised before the commit record is appended.
+            covers: Dependency::new(Lsn::new(end.get() - 8), strictest()),
         }
     }
 }
@@ -109,5 +117,74 @@ impl Horizon {
         self.covers.store(found.covers.word(), Ordering::Relaxed);
         // Release: pairs with `get`.
         self.low.store(found.low.get(), Ordering::Release);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::transaction::Slots;
+    use longshore_base::sync::Arc;
+    use loom::thread;
+
+    struct World {
+        slots: Slots,
+        tail: AtomicU64,
+        horizon: Horizon,
+    }
+
+    impl World {
+        fn tail(&self) -> Lsn {
+            Lsn::new(self.tail.load(Ordering::SeqCst))
+        }
+
+        fn append(&self) -> Lsn {
+            Lsn::new(self.tail.fetch_add(8, Ordering::SeqCst))
+        }
+
+        /// A transaction of one change; where that lies, and where its commit.
+        fn write(&self) -> (Lsn, Lsn) {
+            let taken = self.slots.take().unwrap();
+            self.slots.publish_first(taken.index, self.tail());
+            let ends = (self.append(), self.append());
+            self.slots.give_back(taken.index);
+            ends
+        }
+
+        fn look(&self) {
+            self.horizon.look(
+                self.tail(),
+                |_| true,
+                || {
+                    let first = || self.slots.oldest_first();
+                    Found::find(|| self.tail(), first, || CommitLevel::Sync)
+                },
+            );
+        }
+    }
+
+    /// Whoever looks, and then opens a snapshot, beside writers that come and go.
+    #[test]
+    fn what_lies_below_the_horizon_has_committed_below_what_it_covers() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let world = Arc::new(World {
+                slots: Slots::new(1, 1),
+                tail: AtomicU64::new(64),
+                horizon: Horizon::default(),
+            });
+            let theirs = Arc::clone(&world);
+            let writer = thread::spawn(move || [theirs.write(), theirs.write()]);
+            world.look();
+            let Found { low, covers } = world.horizon.get();
+            let opened_at = world.tail();
+            for (record, commit) in writer.join().unwrap() {
+                if record < low {
+                    assert!(commit <= covers.lsn(), "its reader waits for too little");
+                    assert!(commit < opened_at, "it is not visible");
+                }
+            }
+        });
     }
 }

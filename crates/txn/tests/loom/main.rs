@@ -7,12 +7,14 @@
 
 #![cfg(loom)]
 
+mod tables;
+
 use longshore_base::sync::Arc as LoomArc;
 use longshore_base::sync::atomic::{AtomicU64, Ordering, fence};
 use longshore_base::{Durability, DurabilityLost, Lsn, SeededEnvironment, StoreId, TxnId};
 use longshore_txn::{
-    Dependency, GapCheck, LockError, LockManager, LockName, LockOptions, Mode, Owner, TableMode,
-    Wait,
+    Dependency, Escalation, GapCheck, LockError, LockManager, LockName, LockOptions, Mode, Owner,
+    TableMode, Wait,
 };
 use loom::thread;
 use std::sync::Arc;
@@ -304,104 +306,6 @@ fn assert_nobody_is_left(locks: &LockManager) {
     locks.release_all(&mut stranger, Dependency::NONE);
 }
 
-/// An intent by a word, its release, and a request for the whole table that transfers it.
-#[test]
-fn an_intent_races_who_wants_the_whole_table() {
-    explore(2, || {
-        let locks = manager(2);
-        let value = LoomArc::new(AtomicU64::new(0));
-        let row = {
-            let (locks, value) = (Arc::clone(&locks), value.clone());
-            thread::spawn(move || {
-                let mut owner = locks.register(1, TxnId::new(2));
-                let intent = TableMode::IntentExclusive;
-                locks
-                    .lock_table(&mut owner, TABLE, intent, FOR_EVER)
-                    .unwrap();
-                raise(&value);
-                locks.release_all(&mut owner, Dependency::NONE);
-            })
-        };
-        let mut owner = locks.register(0, TxnId::new(1));
-        locks
-            .lock_table(&mut owner, TABLE, TableMode::Exclusive, FOR_EVER)
-            .unwrap();
-        raise(&value);
-        locks.release_all(&mut owner, Dependency::NONE);
-        row.join().unwrap();
-        assert_eq!(value.load(Ordering::Relaxed), 2);
-        assert_nobody_is_left(&locks);
-    });
-}
-
-/// IS held in a word becomes IX while somebody asks for the table, to read it or for itself.
-#[test]
-fn a_converted_intent_races_who_wants_the_whole_table() {
-    for mode in [TableMode::Shared, TableMode::Exclusive] {
-        explore(2, move || {
-            let locks = manager(2);
-            let value = LoomArc::new(AtomicU64::new(0));
-            let mut reader = locks.register(1, TxnId::new(2));
-            locks
-                .lock_database(&mut reader, TableMode::IntentShared, Wait::No)
-                .unwrap();
-            let writer = {
-                let (locks, value) = (Arc::clone(&locks), value.clone());
-                thread::spawn(move || {
-                    let intent = TableMode::IntentExclusive;
-                    // Never a circle: whoever has the database waits for nobody.
-                    let done = locks.lock_database(&mut reader, intent, FOR_EVER).is_ok();
-                    if done {
-                        raise(&value);
-                    }
-                    locks.release_all(&mut reader, Dependency::NONE);
-                    u64::from(done)
-                })
-            };
-            let mut owner = locks.register(0, TxnId::new(1));
-            locks.lock_database(&mut owner, mode, FOR_EVER).unwrap();
-            raise(&value);
-            locks.release_all(&mut owner, Dependency::NONE);
-            let done = writer.join().unwrap();
-            assert_eq!(done, 1);
-            assert_eq!(value.load(Ordering::Relaxed), 2);
-            assert_nobody_is_left(&locks);
-        });
-    }
-}
-
-/// Two who want the whole table transfer the word of a third, who lets go meanwhile.
-#[test]
-fn two_who_want_the_table_race_the_release_of_an_intent() {
-    explore(1, || {
-        let locks = manager(3);
-        let value = LoomArc::new(AtomicU64::new(0));
-        let mut holder = locks.register(2, TxnId::new(3));
-        locks
-            .lock_database(&mut holder, TableMode::IntentExclusive, Wait::No)
-            .unwrap();
-        let want = |index: usize| {
-            let (locks, value) = (Arc::clone(&locks), value.clone());
-            move || {
-                let mut owner = locks.register(index, TxnId::new(index as u64 + 1));
-                locks
-                    .lock_database(&mut owner, TableMode::Exclusive, FOR_EVER)
-                    .unwrap();
-                raise(&value);
-                locks.release_all(&mut owner, Dependency::NONE);
-            }
-        };
-        let first = thread::spawn(want(0));
-        let second = thread::spawn(want(1));
-        raise(&value);
-        locks.release_all(&mut holder, Dependency::NONE);
-        first.join().unwrap();
-        second.join().unwrap();
-        assert_eq!(value.load(Ordering::Relaxed), 3);
-        assert_nobody_is_left(&locks);
-    });
-}
-
 /// A cancellation meets a wait that begins, that lasts or that is granted.
 #[test]
 fn a_cancellation_races_the_grant_and_the_lock_is_never_lost() {
@@ -435,29 +339,6 @@ fn a_cancellation_races_the_grant_and_the_lock_is_never_lost() {
     });
 }
 
-/// A read without a lock while a writer trades its row for the table and commits.
-#[test]
-fn a_glance_never_falls_between_a_row_and_its_table() {
-    explore(2, || {
-        let locks = manager(1);
-        let commit = Dependency::sync(Lsn::new(64));
-        let mut owner = locks.register(0, TxnId::new(1));
-        assert!(locks.try_lock(&mut owner, name(b"k"), Mode::WRITE).unwrap());
-        let writer = {
-            let locks = Arc::clone(&locks);
-            thread::spawn(move || {
-                locks.escalate_now(&mut owner);
-                locks.release_all(&mut owner, commit);
-            })
-        };
-        // The row was changed before this begins, so it is locked, or its commit is known.
-        if let Some(dependency) = locks.unlocked_for_read(name(b"k")) {
-            assert_eq!(dependency, commit);
-        }
-        writer.join().unwrap();
-    });
-}
-
 /// The holder lets go only after the wait has ended, so a cancellation that is lost hangs.
 #[test]
 fn a_cancellation_is_seen_before_the_wait_or_during_it() {
@@ -484,46 +365,72 @@ fn a_cancellation_is_seen_before_the_wait_or_during_it() {
     });
 }
 
-/// A word that says IX for a moment still stands for the IS that was held before.
+/// One of two readers wants to change the row and gives up, as the other lets go and comes back to
+/// change it: whoever gives up still holds what it held.
 #[test]
-fn an_intent_being_converted_keeps_out_who_wants_the_table() {
-    explore(2, || {
-        let locks = manager(3);
+fn a_conversion_that_gives_up_races_its_grant_and_keeps_what_it_held() {
+    explore(3, || {
+        let locks = manager(2);
         let value = LoomArc::new(AtomicU64::new(0));
-        let mut reader = locks.register(2, TxnId::new(3));
-        locks
-            .lock_database(&mut reader, TableMode::IntentShared, Wait::No)
-            .unwrap();
-        let mut whole = locks.register(0, TxnId::new(1));
-        locks
-            .lock_database(&mut whole, TableMode::Shared, Wait::No)
-            .unwrap();
-        let wants_it = {
+        let register = |index| {
+            let mut owner = locks.register(index, TxnId::new(index as u64 + 1));
+            assert!(locks.try_lock(&mut owner, name(b"k"), Mode::READ).unwrap());
+            owner
+        };
+        let (mut stays, mut goes) = (register(0), register(1));
+        let other = {
             let (locks, value) = (Arc::clone(&locks), value.clone());
             thread::spawn(move || {
-                let mut owner = locks.register(1, TxnId::new(2));
+                locks.release_all(&mut goes, Dependency::NONE);
                 locks
-                    .lock_database(&mut owner, TableMode::Exclusive, FOR_EVER)
+                    .lock(&mut goes, name(b"k"), Mode::WRITE, FOR_EVER)
                     .unwrap();
-                value.store(1, Ordering::Relaxed);
-                locks.release_all(&mut owner, Dependency::NONE);
+                raise(&value);
+                locks.release_all(&mut goes, Dependency::NONE);
             })
         };
-        let converts = {
+        let granted = locks.lock_or_leave(&mut stays, name(b"k"), Mode::WRITE);
+        let seen = value.load(Ordering::Relaxed);
+        if granted {
+            raise(&value);
+        }
+        let now = value.load(Ordering::Relaxed);
+        assert_eq!(now, seen + u64::from(granted), "it holds the row");
+        locks.release_all(&mut stays, Dependency::NONE);
+        other.join().unwrap();
+        assert_eq!(value.load(Ordering::Relaxed), 1 + u64::from(granted));
+        assert_empty(&locks, &[b"k"]);
+    });
+}
+
+/// A conversion that waits is cancelled as it is granted.
+#[test]
+fn a_cancellation_races_the_grant_of_a_conversion() {
+    explore(2, || {
+        let locks = manager(2);
+        let value = LoomArc::new(AtomicU64::new(0));
+        let [mut holder, mut converter] =
+            [0, 1].map(|index| locks.register(index, TxnId::new(index as u64 + 1)));
+        for (owner, mode) in [(&mut holder, Mode::READ), (&mut converter, Mode::UPDATE)] {
+            assert!(locks.try_lock(owner, name(b"k"), mode).unwrap());
+        }
+        let other = {
             let (locks, value) = (Arc::clone(&locks), value.clone());
             thread::spawn(move || {
-                let intent = TableMode::IntentExclusive;
-                let _ = locks.lock_database(&mut reader, intent, Wait::No);
-                assert_eq!(
-                    value.load(Ordering::Relaxed),
-                    0,
-                    "it has held IS all the time"
-                );
-                locks.release_all(&mut reader, Dependency::NONE);
+                let outcome = locks.lock(&mut converter, name(b"k"), Mode::WRITE, FOR_EVER);
+                match &outcome {
+                    Ok(()) => raise(&value),
+                    Err(error) => assert_eq!(*error, LockError::Cancelled),
+                }
+                locks.release_all(&mut converter, Dependency::NONE);
+                u64::from(outcome.is_ok())
             })
         };
-        locks.release_all(&mut whole, Dependency::NONE);
-        wants_it.join().unwrap();
-        converts.join().unwrap();
+        assert!(locks.cancel(TxnId::new(2)));
+        assert_eq!(value.load(Ordering::Relaxed), 0, "it is being read");
+        locks.release_all(&mut holder, Dependency::NONE);
+        let done = other.join().unwrap();
+        assert_eq!(value.load(Ordering::Relaxed), done);
+        assert_empty(&locks, &[b"k"]);
     });
 }
