@@ -188,7 +188,7 @@ impl Database {
     /// Waits, as long as for a lock, until the transactions that use the table have ended.
     ///
     /// # Errors
-    /// [`Error::TableMissing`]; [`Error::TableBusy`] when the wait was in vain.
+    /// [`Error::TableMissing`]; [`Error::TableBusy`] or [`Error::TablePrepared`] when the wait was in vain.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.engine.check_writable()?;
         ddl::drop(&self.engine, name)
@@ -209,7 +209,7 @@ impl Database {
     ///
     /// # Errors
     /// [`IndexError::Missing`](crate::IndexError::Missing); [`IndexError::NotReady`](crate::IndexError::NotReady)
-    /// while it is being built; [`Error::TableBusy`] when the wait was in vain.
+    /// while it is being built; [`Error::TableBusy`] or [`Error::TablePrepared`] when the wait was in vain.
     pub fn drop_index(&self, table: &Table, name: &str) -> Result<()> {
         self.engine.check_writable()?;
         index::drop(&self.engine, table, name)
@@ -408,7 +408,7 @@ impl Database {
     /// chain, the map of free space. Keeps transactions away from the tables meanwhile.
     ///
     /// # Errors
-    /// [`Error::TableBusy`] while transactions use a table; the failures of the disk. Damage is in the
+    /// [`Error::TableBusy`] or [`Error::TablePrepared`] while transactions use a table; the failures of the disk. Damage is in the
     /// report, not an error.
     pub fn verify(&self) -> Result<VerifyReport> {
         self.engine.condition.check()?;
