@@ -3,13 +3,21 @@
 mod clock;
 mod fifo;
 mod gclock;
+mod lfu;
+mod lfu_aging;
 mod lru;
+mod mq;
 mod random;
+mod ranks;
 mod s3_fifo;
+mod segments;
 mod sieve;
+mod sketch;
+mod slru;
 mod sweep;
 mod two_queue;
 mod two_queue_simple;
+mod w_tiny_lfu;
 
 use crate::catalogue::{About, Listed, Visitor};
 use crate::spec::Values;
@@ -43,6 +51,11 @@ policies! {
     gclock::Gclock,
     two_queue_simple::TwoQueueSimple,
     two_queue::TwoQueue,
+    mq::Mq,
+    lfu::Lfu,
+    lfu_aging::LfuAging,
+    slru::Slru,
+    w_tiny_lfu::WTinyLfu,
     sieve::Sieve,
     s3_fifo::S3Fifo,
 }
