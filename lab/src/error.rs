@@ -34,6 +34,14 @@ pub enum LabError {
         /// Where, and what is wrong.
         source: FormatError,
     },
+    /// A row of `reference.csv` cannot be understood.
+    #[error("{path}: line {line}: not a row of references")]
+    Reference {
+        /// The file.
+        path: String,
+        /// Which line.
+        line: usize,
+    },
     /// There is nothing to simulate.
     #[error("{trace}: the trace is empty")]
     Empty {
@@ -91,9 +99,10 @@ impl LabError {
                 Blame::CommandLine
             }
             LabError::Trace { source, .. } if !source.is_bad_input() => Blame::System,
-            LabError::Trace { .. } | LabError::Empty { .. } | LabError::TooLong { .. } => {
-                Blame::Input
-            }
+            LabError::Trace { .. }
+            | LabError::Reference { .. }
+            | LabError::Empty { .. }
+            | LabError::TooLong { .. } => Blame::Input,
             LabError::File { .. } | LabError::Figure(_) | LabError::Output(_) => Blame::System,
             LabError::Deviates { .. } => Blame::Result,
         }

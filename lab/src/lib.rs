@@ -9,8 +9,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
+mod bytes;
 mod commands;
 pub mod contenders;
+pub mod curve;
 mod error;
 pub mod format;
 pub mod input;
@@ -25,7 +28,9 @@ use std::io::Write;
 
 use clap::Subcommand;
 
+pub use commands::advise::Settings as AdviseSettings;
 pub use commands::check::{Settings as CheckSettings, print as print_comparisons};
+pub use commands::mrc::Settings as MrcSettings;
 pub use commands::trace::Settings as TraceSettings;
 pub use error::{Blame, LabError};
 pub use progress::Progress;
@@ -36,6 +41,10 @@ pub use report::Output;
 pub enum Command {
     /// Simulate policies at several sizes over a trace: hit ratios
     Trace(TraceSettings),
+    /// Miss ratios at all sizes from samples, with their error; LRU's exactly, too
+    Mrc(MrcSettings),
+    /// Say which policy and which size a workload wants, and why
+    Advise(AdviseSettings),
     /// Compare our miss ratios with those that others published
     Check(CheckSettings),
     /// List policies with their parameters, workloads, and formats of traces
@@ -49,6 +58,8 @@ pub enum Command {
 pub fn run(command: &Command, out: &mut impl Write) -> Result<(), LabError> {
     match command {
         Command::Trace(settings) => commands::trace::run(settings, out),
+        Command::Mrc(settings) => commands::mrc::run(settings, out),
+        Command::Advise(settings) => commands::advise::run(settings, out),
         Command::Check(settings) => commands::check::run(settings, out),
         Command::List => commands::list::run(out),
     }

@@ -108,6 +108,11 @@ pub(crate) fn rounded(value: f64, digits: i32) -> f64 {
     (value * scale).round() / scale
 }
 
+/// A trace's name without its folders.
+pub(crate) fn short(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

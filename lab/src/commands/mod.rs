@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+pub(crate) mod advise;
 pub(crate) mod check;
 pub(crate) mod list;
+pub(crate) mod mrc;
 pub(crate) mod trace;

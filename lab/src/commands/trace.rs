@@ -12,7 +12,7 @@ use crate::contenders::{self, Named};
 use crate::error::LabError;
 use crate::input::Input;
 use crate::progress::Progress;
-use crate::report::{Output, count, rounded, table};
+use crate::report::{Output, count, rounded, short, table};
 use crate::simulate::{self, Job};
 use crate::sizes::{self, Size};
 
@@ -188,9 +188,4 @@ fn figure(name: &str, trace: &Trace, sizes: &[u32], curves: &[Curve<'_>]) -> Fig
             count(distinct)
         )],
     }
-}
-
-/// A trace's name without its folders.
-fn short(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }

@@ -124,7 +124,10 @@ pub fn rows(folder: &Path) -> Result<Vec<Row>, LabError> {
     let mut rows: Vec<Row> = Vec::new();
     for (at, line) in text.lines().enumerate().skip(1) {
         let row = parse(line);
-        let bad = || LabError::Usage(format!("{name}: line {}: not a row of references", at + 1));
+        let bad = || LabError::Reference {
+            path: name.clone(),
+            line: at + 1,
+        };
         rows.push(row.ok_or_else(bad)?);
     }
     rows.extend(table::from_papers());

@@ -2,3 +2,4 @@
 
 mod formats;
 mod reference;
+mod workloads;

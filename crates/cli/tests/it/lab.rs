@@ -196,3 +196,132 @@ fn lab_tells_where_a_trace_is_bad() {
     bad("a.txt.gz", b"1\n2\n", &["a.txt.gz", "line 1"]);
     bad("b.txt", b"", &["b.txt", "empty"]);
 }
+
+#[test]
+fn lab_mrc_estimates_what_the_whole_trace_gives() {
+    let place = Place::new();
+    let args = [
+        "lab",
+        "mrc",
+        "zipf:pages=30000,requests=200000",
+        "--sizes",
+        "500,2000,8000",
+        "--sample-pages",
+        "2000",
+    ];
+    let run = |more: &[&str]| place.run(&[&args, more].concat());
+    let out = run(&[
+        "--json",
+        "--policies",
+        "lru,fifo",
+        "--exact",
+        "--figure",
+        "m.svg",
+    ])
+    .succeeded();
+    let lines: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 6);
+    for line in &lines {
+        let value = |name: &str| line[name].as_f64().unwrap();
+        let off = (value("miss_ratio") - value("exact")).abs();
+        assert!(off < 5.0 * value("error") + 0.01, "{line}");
+    }
+    assert!(
+        std::fs::read_to_string(place.path("m.svg"))
+            .unwrap()
+            .contains("miss ratio, %")
+    );
+    let table = run(&[]).succeeded();
+    for word in ["8 samples of", "exact", "off by", "standard error"] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    assert!(
+        run(&["--csv"])
+            .succeeded()
+            .starts_with("policy,size,miss_ratio,error,exact\nlru,500,0.")
+    );
+}
+
+#[test]
+fn lab_advise_names_policy_and_size_and_the_reason() {
+    let place = Place::new();
+    // A loop of 1000 pages, of which 800 fit: what an LRU cache does worst.
+    let args = ["lab", "advise", "loop:requests=50000", "--memory", "6400K"];
+    let run = |more: &[&str]| place.run(&[&args, more].concat());
+    let text = run(&["--figure", "a.png"]).succeeded();
+    for word in [
+        "50,000 requests of 1,000 pages",
+        "--replacement",
+        "--pool-bytes",
+        "Why this policy",
+        "over lru",
+        "knee",
+        "How sure",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let told: serde_json::Value = serde_json::from_str(&run(&["--json"]).succeeded()).unwrap();
+    assert_eq!(told["size_max"], 800);
+    assert!(told["hit_percent"]["mean"].as_f64() > Some(50.0), "{told}");
+    assert_ne!(
+        told["replacement"], "nb-gclock",
+        "which hits nothing of a loop"
+    );
+    assert_eq!(
+        told["pool_bytes"].as_u64(),
+        told["size"].as_u64().map(|pages| pages * 8192)
+    );
+    let calm = [
+        "lab",
+        "advise",
+        "zipf:pages=2000,requests=50000",
+        "--memory",
+        "8M",
+        "--policies",
+        "fifo",
+        "--json",
+    ];
+    let told: serde_json::Value = serde_json::from_str(&place.run(&calm).succeeded()).unwrap();
+    assert_eq!(told["replacement"], "nb-gclock", "{told}");
+}
+
+#[test]
+fn lab_commands_refuse_settings_that_make_no_sense() {
+    let place = place();
+    let run = |args: &[&str]| place.run(&[&["lab"], args].concat());
+    run(&["mrc", "t.txt", "--rate", "0"]).failed(2, &["--rate", "0.125"]);
+    run(&["mrc", "t.txt", "--sample-pages", "0"]).failed(2, &["--sample-pages"]);
+    run(&["mrc", "t.txt", "--policies", "x"]).failed(2, &["'x'", "clock"]);
+    run(&["mrc", "t.txt", "--policies", ","]).failed(2, &["--policies"]);
+    run(&["advise", "t.txt"]).failed(2, &["--memory"]);
+    run(&["advise", "t.txt", "--memory", "4K"]).failed(2, &["--memory", "page"]);
+    run(&["advise", "t.txt", "--memory", "64Q"]).failed(2, &["unit"]);
+    run(&["advise", "t.txt", "--memory", "64M", "--page-size", "0"]).failed(2, &["--page-size"]);
+    run(&["check", "."]).failed(4, &["reference.csv"]);
+}
+
+#[test]
+fn lab_check_tells_what_differs() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("keys")).unwrap();
+    let mut file = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut file, trace().as_bytes()).unwrap();
+    place.file("keys/t.txt.gz", file.finish().unwrap());
+    let head = "trace,cache_size_pages,policy,params,requests,misses,miss_ratio,simulator\n";
+    let reference = |misses: u32| {
+        format!("{head}t,10,LRU,,3000,{misses},0.501,mine\nt,10,UNKNOWN,,3000,,0.5,mine\n")
+    };
+    place.file("reference.csv", reference(1503));
+    let out = place.run(&["lab", "check", "."]).succeeded();
+    assert!(out.contains("lru") && out.contains("none"), "{out}");
+    place.file("reference.csv", reference(1502));
+    let said = place.run(&["lab", "check", "."]).failed(1, &["1 of 1"]);
+    assert!(said.out.contains("t, lru, 10 pages"), "{said:?}");
+    place.file("reference.csv", "head\nnonsense\n");
+    place
+        .run(&["lab", "check", "."])
+        .failed(3, &["reference.csv", "line 2"]);
+}
