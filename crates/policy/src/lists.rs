@@ -177,6 +177,19 @@ impl<const K: usize> List<K> {
         })
     }
 
+    /// The nodes, from the back.
+    pub(crate) fn iter_back<'a, S, const L: usize>(
+        &self,
+        nodes: &'a NodeTable<S, L>,
+    ) -> impl Iterator<Item = NodeId> + use<'a, S, L, K> {
+        let (mut at, mut left) = (self.front, self.len);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            at = nodes[at].links[K].prev;
+            Some(at)
+        })
+    }
+
     /// Offers the resident frames of the list, from the front, until one is taken.
     pub(crate) fn offer<S, const L: usize>(
         &self,

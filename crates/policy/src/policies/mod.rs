@@ -6,11 +6,13 @@ mod gclock;
 mod lfu;
 mod lfu_aging;
 mod lru;
+mod lru_k;
 mod mq;
 mod random;
 mod ranks;
 mod s3_fifo;
 mod segments;
+mod seq;
 mod sieve;
 mod sketch;
 mod slru;
@@ -51,7 +53,9 @@ policies! {
     gclock::Gclock,
     two_queue_simple::TwoQueueSimple,
     two_queue::TwoQueue,
+    lru_k::LruK,
     mq::Mq,
+    seq::Seq,
     lfu::Lfu,
     lfu_aging::LfuAging,
     slru::Slru,
