@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use longshore_access::action::PageAction;
-use longshore_access::node::{ImageBuf, NodeRef, Room, RowFlags};
+use longshore_access::node::{ImageBuf, Kept, NodeRef, Room, RowFlags};
 use longshore_base::{PageId, PageSize, StoreId};
 use longshore_pool::PageBuffer;
 use rand::rngs::SmallRng;
@@ -222,7 +222,8 @@ fn update() {
         let action = PageAction::UpdateRow {
             key,
             flags: RowFlags::NONE,
-            value: &value,
+            kept: Kept::NOTHING,
+            middle: &value,
         };
         action.apply_at(ID, &mut page.as_mut(), slot).unwrap();
     }

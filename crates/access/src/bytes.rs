@@ -1,5 +1,7 @@
 //! Decoding of log record bodies: every read is checked, and nothing malformed is a panic.
 
+use longshore_base::bits::little_word;
+
 /// A log record body that does not say what its kind must say.
 ///
 /// The record's checksum was right, so the body was written by another version of the program or
@@ -57,6 +59,12 @@ impl<'a> Decoder<'a> {
     #[inline]
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A number in its lowest `len` bytes, at most eight.
+    #[inline]
+    pub fn number(&mut self, len: usize) -> Result<u64, Malformed> {
+        Ok(little_word(self.bytes(len)?))
     }
 
     /// Everything left.

@@ -24,7 +24,7 @@ mod tree;
 pub use access::{Access, Boundaries, LogContext, Unlocked};
 pub use bytes::Malformed;
 pub use error::{AccessError, Corruption, WriteError};
-pub use node::{Limits, RowFlags};
+pub use node::{Kept, Limits, RowFlags};
 pub use record::{PageChange, RowOp, RowRecord};
 pub use space::SpaceReport;
 pub use tree::{

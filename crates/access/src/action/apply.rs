@@ -152,13 +152,15 @@ impl PageAction<'_> {
 
     /// Refuses rows that are longer than rows may be.
     fn check_row(&self, node: NodeRef<'_>) -> Outcome {
-        let (PageAction::InsertRow { key, value, .. } | PageAction::UpdateRow { key, value, .. }) =
-            *self
-        else {
-            return Ok(());
+        let (key, value_len) = match *self {
+            PageAction::InsertRow { key, value, .. } => (key, value.len()),
+            PageAction::UpdateRow {
+                key, kept, middle, ..
+            } => (key, kept.bytes() + middle.len()),
+            _ => return Ok(()),
         };
         let limits = Limits::of_page(node.page());
-        if key.len() > limits.key_max() || value.len() > limits.inline_max(key.len()) {
+        if key.len() > limits.key_max() || value_len > limits.inline_max(key.len()) {
             return Err("the row is longer than rows may be");
         }
         Ok(())
@@ -172,9 +174,15 @@ impl PageAction<'_> {
                 leaf.insert(slot, key, flags, value)
             }
             (PageAction::InsertRow { .. }, Ok(_)) => Err("the row to insert is there already"),
-            (PageAction::UpdateRow { flags, value, .. }, Ok(slot)) => {
-                leaf.update(slot, flags, value)
-            }
+            (
+                PageAction::UpdateRow {
+                    flags,
+                    kept,
+                    middle,
+                    ..
+                },
+                Ok(slot),
+            ) => leaf.update(slot, flags, kept, middle),
             (PageAction::Ghost { .. }, Ok(slot)) => {
                 let flags = leaf.node().flags(slot);
                 if flags.is_ghost() {

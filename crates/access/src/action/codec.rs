@@ -4,7 +4,7 @@ use longshore_base::{Lsn, PageId, StoreId};
 
 use super::PageAction;
 use crate::bytes::{Decoder, Malformed};
-use crate::node::{NodeImage, RowFlags};
+use crate::node::{Kept, NodeImage, RowFlags};
 use crate::overflow::ChainId;
 
 const FORMAT_NODE: u8 = 1;
@@ -38,8 +38,15 @@ impl<'a> PageAction<'a> {
             PageAction::InsertRow { key, flags, value } => {
                 put_row(out, INSERT_ROW, key, flags, value)
             }
-            PageAction::UpdateRow { key, flags, value } => {
-                put_row(out, UPDATE_ROW, key, flags, value)
+            PageAction::UpdateRow {
+                key,
+                flags,
+                kept,
+                middle,
+            } => {
+                put_row(out, UPDATE_ROW, key, flags, middle);
+                out.extend_from_slice(&kept.front.to_le_bytes());
+                out.extend_from_slice(&kept.back.to_le_bytes());
             }
             PageAction::Ghost { key } => put_key(out, GHOST, key),
             PageAction::Revive { key } => put_key(out, REVIVE, key),
@@ -111,8 +118,16 @@ impl<'a> PageAction<'a> {
                 PageAction::InsertRow { key, flags, value }
             }
             UPDATE_ROW => {
-                let (key, flags, value) = take_row(from)?;
-                PageAction::UpdateRow { key, flags, value }
+                let (key, flags, middle) = take_row(from)?;
+                PageAction::UpdateRow {
+                    key,
+                    flags,
+                    kept: Kept {
+                        front: from.u16()?,
+                        back: from.u16()?,
+                    },
+                    middle,
+                }
             }
             GHOST => PageAction::Ghost {
                 key: take_key(from)?,

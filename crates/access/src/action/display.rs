@@ -35,8 +35,21 @@ impl fmt::Display for PageAction<'_> {
             PageAction::InsertRow { key, flags, value } => {
                 write!(f, "insert {} = {}{flags}", Shown(key), Shown(value))
             }
-            PageAction::UpdateRow { key, flags, value } => {
-                write!(f, "update {} = {}{flags}", Shown(key), Shown(value))
+            PageAction::UpdateRow {
+                key,
+                flags,
+                kept,
+                middle,
+            } => {
+                write!(f, "update {} = ", Shown(key))?;
+                if kept.front > 0 {
+                    write!(f, "{} bytes kept, ", kept.front)?;
+                }
+                write!(f, "{}", Shown(middle))?;
+                if kept.back > 0 {
+                    write!(f, ", {} bytes kept", kept.back)?;
+                }
+                write!(f, "{flags}")
             }
             PageAction::Ghost { key } => write!(f, "ghost {}", Shown(key)),
             PageAction::Revive { key } => write!(f, "revive {}", Shown(key)),

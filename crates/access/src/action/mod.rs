@@ -19,7 +19,7 @@ mod map;
 
 use longshore_base::{PageId, StoreId};
 
-use crate::node::{NodeImage, RowFlags};
+use crate::node::{Kept, NodeImage, RowFlags};
 use crate::overflow::ChainId;
 
 pub use apply::Corrupt;
@@ -49,8 +49,10 @@ pub enum PageAction<'a> {
         key: &'a [u8],
         /// Flags after the change.
         flags: RowFlags,
-        /// Value after the change.
-        value: &'a [u8],
+        /// What stays of the value.
+        kept: Kept,
+        /// What stands after the change where the value is not kept.
+        middle: &'a [u8],
     },
     /// Makes a row a ghost: deleted, but keeping its space and its place.
     Ghost {

@@ -32,6 +32,7 @@
 
 mod build;
 mod image;
+mod kept;
 mod layout;
 mod read;
 mod room;
@@ -41,6 +42,7 @@ mod write;
 
 pub use build::NodeBuilder;
 pub use image::{ImageBuf, ImageEntry, NodeImage};
+pub use kept::Kept;
 pub use layout::RowFlags;
 pub use read::{NodeRef, Owns};
 pub use room::{Limits, Room};

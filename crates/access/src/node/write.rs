@@ -10,6 +10,7 @@ use longshore_base::{PageId, PageType};
 use longshore_pool::PageMut;
 
 use super::image::{ImageEntry, NodeImage, prefix_len};
+use super::kept::Kept;
 use super::layout::{
     FENCE_WORD, FOSTER_WORD, HEADER_BYTES, HEADS_WORD, Heads, RecordHeader, RowFlags, SHAPE_WORD,
     SLOT_WORD, Shape, Slot, WORD, first_word, padded, words,
@@ -67,8 +68,36 @@ impl<'m, 'p> NodeMut<'m, 'p> {
         Ok(())
     }
 
+    /// Gives the row in `slot` other flags, and another value but for what is kept of it.
+    #[inline]
+    pub fn update(
+        &mut self,
+        slot: usize,
+        flags: RowFlags,
+        kept: Kept,
+        middle: &[u8],
+    ) -> Result<(), Reason> {
+        let node = self.node();
+        let word = node.slot(slot);
+        let value_len = node.record_header(word).value_len;
+        if value_len as usize == kept.bytes() + middle.len() {
+            put_header(self.page, word, flags, value_len);
+            self.page
+                .copy_in(value_at(word) + kept.front as usize, middle);
+            return Ok(());
+        }
+        if kept == Kept::NOTHING {
+            return self.replace(slot, flags, middle);
+        }
+        let mut value = node.value(slot);
+        if !kept.replace(&mut value, middle) {
+            return Err("the row is shorter than what an update keeps of it");
+        }
+        self.replace(slot, flags, &value)
+    }
+
     /// Gives the row in `slot` other flags and another value.
-    pub fn update(&mut self, slot: usize, flags: RowFlags, value: &[u8]) -> Result<(), Reason> {
+    fn replace(&mut self, slot: usize, flags: RowFlags, value: &[u8]) -> Result<(), Reason> {
         let node = self.node();
         let room = node.room_for_update(slot, value.len());
         let old_words = node.stored_words(slot);
@@ -348,12 +377,13 @@ fn put_shifted(page: &mut PageMut<'_>, mut index: usize, before: &[u8], value: &
 }
 
 fn put_value(page: &mut PageMut<'_>, slot: Slot, flags: RowFlags, value: &[u8]) {
-    let header = RecordHeader {
-        flags,
-        value_len: value.len() as u16,
-    };
-    page.set_word(slot.record_at() / WORD, header.to_word());
+    put_header(page, slot, flags, value.len() as u16);
     page.copy_in(value_at(slot), value);
+}
+
+fn put_header(page: &mut PageMut<'_>, slot: Slot, flags: RowFlags, value_len: u16) {
+    let header = RecordHeader { flags, value_len };
+    page.set_word(slot.record_at() / WORD, header.to_word());
 }
 
 /// Checks that `image` is the content of a sound node that fits into a page of `page_bytes`.

@@ -6,16 +6,13 @@
 //! | [`CLR`] | `undo_next` u64, then a row operation that undoes another; is never undone  |
 //! | [`SMO`] | a mini-transaction: for each page its actions; belongs to nobody, redo only |
 //!
-//! A row operation, little-endian:
-//! ```text
-//!  0..8  page   8..16 previous LSN of the page   16..24 root   24..28 store
-//! 28 op  29 zero  30..32 flags  32..34 old flags  34..36 key len  36..38 value len  38..40 old len
-//! 40.. key, value, old value
-//! ```
+//! A row operation: its head (`head.rs`), then key, value, old value. Of the values of an update only the
+//! stretch that differs is there. Numbers are little-endian.
 //! A structure change: `pages u16`, then for each page `page u64, previous u64, len u32`
 //! and `len` bytes of actions, one behind the other.
 
 mod display;
+mod head;
 mod row;
 mod smo;
 
@@ -26,7 +23,8 @@ use crate::action::PageAction;
 use crate::bytes::{Decoder, Malformed};
 
 pub use display::Readable;
-pub use row::{RowHead, RowOp, RowRecord};
+pub use head::RowHead;
+pub use row::{RowOp, RowRecord};
 pub use smo::SmoBody;
 
 /// Kind of a row operation's record.

@@ -2,14 +2,10 @@
 
 use longshore_base::{Lsn, PageId, StoreId};
 
+use super::head::{HEAD_BYTES_MAX, RowHead, UNDO_NEXT_BYTES};
 use crate::action::PageAction;
 use crate::bytes::{Decoder, Malformed};
-use crate::node::RowFlags;
-
-/// Bytes of a row body before key and values.
-const ROW_HEAD: usize = 40;
-/// Bytes of a CLR body before the row operation.
-const UNDO_NEXT: usize = 8;
+use crate::node::{Kept, RowFlags};
 
 /// What happens to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,48 +37,21 @@ pub struct RowRecord<'a> {
     pub key: &'a [u8],
     /// The flags after an insert or update.
     pub flags: RowFlags,
-    /// The value after an insert or update.
+    /// What an update keeps of the value: the same before and after it.
+    pub kept: Kept,
+    /// The value after an insert; after an update, what stands where the value is not kept.
     pub value: &'a [u8],
     /// The flags before an update.
     pub old_flags: RowFlags,
-    /// The value before an update.
+    /// What stood there before an update.
     pub old_value: &'a [u8],
 }
 
-/// A row record's fixed part, with the `undo_next` of a CLR before it; see [`RowRecord::head`].
-#[derive(Clone, Copy, Debug)]
-pub struct RowHead {
-    bytes: [u8; UNDO_NEXT + ROW_HEAD],
-    start: usize,
-}
-
-impl RowHead {
-    fn as_slice(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-}
-
 impl<'a> RowRecord<'a> {
-    /// The fixed part of the body, for [`parts`](Self::parts); with `undo_next`, that of a CLR.
+    /// The first part of the body, for [`parts`](Self::parts); with `undo_next`, that of a CLR.
     #[inline]
     pub fn head(&self, undo_next: Option<Lsn>) -> RowHead {
-        let mut bytes = [0; UNDO_NEXT + ROW_HEAD];
-        let (next, fixed) = bytes.split_at_mut(UNDO_NEXT);
-        next.copy_from_slice(&undo_next.unwrap_or(Lsn::ZERO).get().to_le_bytes());
-        fixed[0..8].copy_from_slice(&self.page.get().to_le_bytes());
-        fixed[8..16].copy_from_slice(&self.previous.get().to_le_bytes());
-        fixed[16..24].copy_from_slice(&self.root.get().to_le_bytes());
-        fixed[24..28].copy_from_slice(&self.store.get().to_le_bytes());
-        fixed[28] = self.op as u8;
-        fixed[30..32].copy_from_slice(&self.flags.bits().to_le_bytes());
-        fixed[32..34].copy_from_slice(&self.old_flags.bits().to_le_bytes());
-        fixed[34..36].copy_from_slice(&(self.key.len() as u16).to_le_bytes());
-        fixed[36..38].copy_from_slice(&(self.value.len() as u16).to_le_bytes());
-        fixed[38..40].copy_from_slice(&(self.old_value.len() as u16).to_le_bytes());
-        RowHead {
-            bytes,
-            start: if undo_next.is_some() { 0 } else { UNDO_NEXT },
-        }
+        RowHead::new(self, undo_next)
     }
 
     /// The body in the pieces that the log copies together.
@@ -91,14 +60,16 @@ impl<'a> RowRecord<'a> {
         [head.as_slice(), self.key, self.value, self.old_value]
     }
 
-    /// Bytes of the body, as [`ROW`](super::ROW).
-    pub fn body_bytes(&self) -> usize {
-        ROW_HEAD + self.key.len() + self.value.len() + self.old_value.len()
+    /// Bytes that the body of the CLR that undoes this may take, wherever the row is by then.
+    #[inline]
+    pub fn undo_body_bytes_max(&self) -> usize {
+        UNDO_NEXT_BYTES + HEAD_BYTES_MAX + self.key.len() + self.inverse().value.len()
     }
 
-    /// Bytes of the body of the CLR that would undo this.
-    pub fn undo_body_bytes(&self) -> usize {
-        UNDO_NEXT + self.inverse().body_bytes()
+    /// Bytes of the row's value after an insert or update.
+    #[inline]
+    pub fn value_bytes(&self) -> usize {
+        self.kept.bytes() + self.value.len()
     }
 
     /// Reads the body of a [`ROW`](super::ROW) record.
@@ -106,36 +77,7 @@ impl<'a> RowRecord<'a> {
     /// # Errors
     /// [`Malformed`] when it is none.
     pub fn decode(body: &'a [u8]) -> Result<RowRecord<'a>, Malformed> {
-        let mut from = Decoder::new(body);
-        let page = PageId::new(from.u64()?);
-        let previous = Lsn::new(from.u64()?);
-        let root = PageId::new(from.u64()?);
-        let store = StoreId::new(from.u32()?);
-        let op = RowOp::from_raw(from.u8()?).ok_or(Malformed("unknown row operation"))?;
-        if from.u8()? != 0 {
-            return Err(Malformed("a reserved byte is in use"));
-        }
-        let flags = take_flags(&mut from)?;
-        let old_flags = take_flags(&mut from)?;
-        let key_len = from.u16()? as usize;
-        let value_len = from.u16()? as usize;
-        let old_len = from.u16()? as usize;
-        let key = from.bytes(key_len)?;
-        let value = from.bytes(value_len)?;
-        let old_value = from.bytes(old_len)?;
-        from.finish()?;
-        Ok(RowRecord {
-            store,
-            root,
-            page,
-            previous,
-            op,
-            key,
-            flags,
-            value,
-            old_flags,
-            old_value,
-        })
+        RowHead::decode(body)
     }
 
     /// Reads the body of a [`CLR`](super::CLR) record: where undo goes on, and what was done to undo.
@@ -151,11 +93,20 @@ impl<'a> RowRecord<'a> {
     /// The change of the page.
     pub fn action(&self) -> PageAction<'a> {
         let RowRecord {
-            key, flags, value, ..
+            key,
+            flags,
+            kept,
+            value,
+            ..
         } = *self;
         match self.op {
             RowOp::Insert => PageAction::InsertRow { key, flags, value },
-            RowOp::Update => PageAction::UpdateRow { key, flags, value },
+            RowOp::Update => PageAction::UpdateRow {
+                key,
+                flags,
+                kept,
+                middle: value,
+            },
             RowOp::Ghost => PageAction::Ghost { key },
             RowOp::Revive => PageAction::Revive { key },
         }
@@ -169,6 +120,7 @@ impl<'a> RowRecord<'a> {
     pub fn inverse(&self) -> RowRecord<'a> {
         let nothing = RowRecord {
             flags: RowFlags::NONE,
+            kept: Kept::NOTHING,
             value: &[],
             old_flags: RowFlags::NONE,
             old_value: &[],
@@ -186,6 +138,7 @@ impl<'a> RowRecord<'a> {
             // The undo of an undo is never asked for: the new old value stays out of the log.
             RowOp::Update => RowRecord {
                 flags: self.old_flags,
+                kept: self.kept,
                 value: self.old_value,
                 ..nothing
             },
@@ -194,7 +147,7 @@ impl<'a> RowRecord<'a> {
 }
 
 impl RowOp {
-    const fn from_raw(raw: u8) -> Option<RowOp> {
+    pub(super) const fn from_raw(raw: u64) -> Option<RowOp> {
         match raw {
             0 => Some(RowOp::Insert),
             1 => Some(RowOp::Update),
@@ -203,8 +156,4 @@ impl RowOp {
             _ => None,
         }
     }
-}
-
-fn take_flags(from: &mut Decoder<'_>) -> Result<RowFlags, Malformed> {
-    RowFlags::from_bits(from.u16()?).ok_or(Malformed("unknown row flags"))
 }

@@ -21,7 +21,7 @@ use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Orphan, Purpose, Seek, back
 use super::leaf_read::{Boundary, Slot, ValueKind, boundary_into};
 use crate::access::{Access, LogContext};
 use crate::error::{AccessError, WriteError};
-use crate::node::{NodeRef, Owns, RowFlags};
+use crate::node::{Kept, NodeRef, Owns, RowFlags};
 use crate::record::{self, RowOp, RowRecord};
 use longshore_base::{Lsn, PageId, crash_point};
 use longshore_log::Log;
@@ -251,6 +251,12 @@ impl LeafWrite<'_> {
         self.node().upper_into(out)
     }
 
+    /// Whether the row in `slot` is what `record` left: what its undo builds on.
+    pub(super) fn is_as_left_by(&self, slot: usize, record: &RowRecord<'_>) -> bool {
+        let value = self.node().value(slot);
+        record.op != RowOp::Update || record.kept.middle(&value) == Some(record.value)
+    }
+
     /// Whether the row in `slot` can take a value of `value_len` bytes.
     pub(super) fn has_room_for_update(&self, slot: usize, value_len: usize) -> bool {
         self.node().room_for_update(slot, value_len).is_there()
@@ -352,12 +358,14 @@ impl LeafWrite<'_> {
         }
         let mut old_value = std::mem::take(&mut cx.scratch);
         node.value_into(slot, &mut old_value);
-        let old_flags = node.flags(slot);
+        let kept = Kept::between(&old_value, value);
+        let middle = |value| kept.middle(value).expect("as long as what is kept of it");
         let row = RowRecord {
             flags,
-            value,
-            old_flags,
-            old_value: &old_value,
+            kept,
+            value: middle(value),
+            old_flags: node.flags(slot),
+            old_value: middle(&old_value),
             ..self.row(RowOp::Update, key)
         };
         let done = self.perform(cx, &row, Ok(slot));
@@ -376,6 +384,7 @@ impl LeafWrite<'_> {
             op,
             key,
             flags: RowFlags::NONE,
+            kept: Kept::NOTHING,
             value: &[],
             old_flags: RowFlags::NONE,
             old_value: &[],
@@ -390,10 +399,11 @@ impl LeafWrite<'_> {
         row: &RowRecord<'_>,
         slot: Result<usize, usize>,
     ) -> Result<Lsn, WriteError> {
-        let undo = Log::record_bytes(row.undo_body_bytes());
-        cx.reserve(Log::record_bytes(row.body_bytes()), undo)?;
         let head = row.head(None);
         let parts = row.parts(&head);
+        let undo = Log::record_bytes(row.undo_body_bytes_max());
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        cx.reserve(Log::record_bytes(bytes), undo)?;
         let log = &self.access.log;
         let lsn = log
             .append(&mut cx.claim, record::ROW, cx.txn, cx.last, &parts)

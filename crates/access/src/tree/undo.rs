@@ -4,7 +4,8 @@
 //! The row may be in another page by now, and other rows may have taken the space beside it; so undo
 //! is an operation like any other: descend, latch the leaf, do the inverse, and log it as a *compensation
 //! record* (CLR) that names the next record to undo. A CLR is never undone, so a rollback that a crash
-//! interrupts goes on where it stopped. If the old value does not fit any more, the leaf is
+//! interrupts goes on where it stopped. The record of an update holds only what differs between its values,
+//! and the row, which nobody else may have changed, has the rest. If the old value does not fit any more, the leaf is
 //! split first, in mini-transactions that belong to nobody.
 //!
 //! # Failure
@@ -42,13 +43,17 @@ impl Tree {
     ) -> Result<Lsn, AccessError> {
         let _frames = access.pool.use_reserve();
         let inverse = record.inverse();
-        let bytes = Log::record_bytes(inverse.body_bytes() + size_of::<Lsn>());
+        let bytes = Log::record_bytes(record.undo_body_bytes_max());
         loop {
             let mut leaf = self.write_leaf(access, record.key)?;
             let (Slot::Present(slot) | Slot::Ghost(slot)) = leaf.find(record.key) else {
-                return Err(self.nothing_to_undo(leaf.page_id(), record));
+                return Err(self.nothing_to_undo(leaf.page_id(), record, "no such row"));
             };
-            if inverse.op != RowOp::Update || leaf.has_room_for_update(slot, inverse.value.len()) {
+            if !leaf.is_as_left_by(slot, record) {
+                return Err(self.nothing_to_undo(leaf.page_id(), record, "another value"));
+            }
+            if inverse.op != RowOp::Update || leaf.has_room_for_update(slot, inverse.value_bytes())
+            {
                 if cx.claim.remaining() < bytes {
                     cx.claim = access.log.claim_reserve();
                 }
@@ -57,13 +62,18 @@ impl Tree {
             }
             drop(leaf);
             let mut nobody = LogContext::new(TxnId::SYSTEM, access.log.claim_reserve());
-            self.make_room(access, &mut nobody, record.key, inverse.value.len())?;
+            self.make_room(access, &mut nobody, record.key, inverse.value_bytes())?;
         }
     }
 
     #[cold]
-    fn nothing_to_undo(&self, page: PageId, record: &RowRecord<'_>) -> AccessError {
+    fn nothing_to_undo(
+        &self,
+        page: PageId,
+        record: &RowRecord<'_>,
+        found: &'static str,
+    ) -> AccessError {
         let expected = format!("the row that a transaction changed ({record})");
-        AccessError::corrupt(page, self.store, expected, "no such row")
+        AccessError::corrupt(page, self.store, expected, found)
     }
 }

@@ -68,7 +68,7 @@ fn fill_until_taken(db: &Database, page: u64) -> u32 {
 const ROWS: u32 = 200;
 const ROUNDS: u32 = 8;
 /// Changes of a row in its round, so that a round is more log than a batch.
-const PASSES: u32 = 8;
+const PASSES: u32 = 40;
 
 /// Less than several threads are worth, but more than one batch. Every page is changed in every batch, no
 /// change comes again later, and no page is written meanwhile: a batch out of its turn is a loss.

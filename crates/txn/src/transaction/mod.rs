@@ -43,6 +43,7 @@ mod batch;
 mod capture;
 mod commit;
 mod delete_range;
+mod former;
 mod garbage;
 mod kept_locks;
 mod manager;

@@ -39,6 +39,7 @@
 //!     is: no two in the log without an end have the same.
 //! P2. A prepared transaction needs no more log space, locks or memory to end either way.
 
+use super::former::Former;
 use super::manager::{Core, TransactionManager};
 use super::work::Work;
 use super::{Commit, CommitHandle, State, Transaction, commit, kept_locks, undo};
@@ -46,7 +47,7 @@ use crate::error::{Result, TxnError};
 use crate::lock::{Dependency, Escalation, LockName, Mode};
 use crate::record::{LOCKS, PREPARE};
 use longshore_access::record::{CLR, ROW, RowRecord};
-use longshore_access::{LogContext, Patience, RowFlags, RowOp, Slot, Tree, ValueKind};
+use longshore_access::{LogContext, Tree};
 use longshore_base::sync::Mutex;
 use longshore_base::{Lsn, StoreId, TxnId, crash_point};
 use longshore_log::{Level, Log, Record};
@@ -338,63 +339,6 @@ impl Work {
             None => self.lock(core, name, mode),
             Some(mode) if name == LockName::of_database() => self.lock_database(core, mode),
             Some(mode) => self.lock_table(core, name.store(), mode),
-        }
-    }
-}
-
-/// What a slot of a leaf was before a record.
-enum Former {
-    /// What it is in the page now, row or ghost, for all that is known of it, but for that: a row, not a ghost.
-    Revived,
-    /// There was none.
-    Nothing,
-    /// This.
-    Held(RowFlags, Vec<u8>),
-}
-
-impl Former {
-    /// What was before `record`, given what is known to have been after it.
-    fn before(after: Option<Former>, record: &RowRecord<'_>) -> Former {
-        match record.op {
-            RowOp::Insert => Former::Nothing,
-            RowOp::Update => Former::Held(record.old_flags, record.old_value.to_vec()),
-            // It keeps its value.
-            RowOp::Ghost => match after {
-                Some(Former::Held(flags, value)) => Former::Held(flags.without_ghost(), value),
-                _ => Former::Revived,
-            },
-            RowOp::Revive => after.unwrap_or(Former::Nothing),
-        }
-    }
-
-    /// The row's image, its value in `value`.
-    fn image(
-        &self,
-        core: &Core,
-        tree: Tree,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<Option<ValueKind>> {
-        value.clear();
-        match self {
-            Former::Nothing => Ok(None),
-            Former::Held(flags, _) if flags.is_ghost() => Ok(None),
-            Former::Held(flags, held) => {
-                value.extend_from_slice(held);
-                Ok(Some(match flags.is_overflow() {
-                    true => ValueKind::Overflow,
-                    false => ValueKind::Inline,
-                }))
-            }
-            Former::Revived => {
-                let mut patience = Patience::new();
-                let leaf = tree.read_leaf_patiently(&core.access, key, &mut patience)?;
-                // Nobody else is at work.
-                Ok(match leaf.find(key) {
-                    Slot::Ghost(slot) | Slot::Present(slot) => Some(leaf.value_into(slot, value)),
-                    Slot::Absent(_) => None,
-                })
-            }
         }
     }
 }

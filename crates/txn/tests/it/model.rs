@@ -71,7 +71,12 @@ fn play(ops: &[Op]) {
     let mut saves = Vec::new();
     let mut txn = world.begin();
     for (n, op) in ops.iter().enumerate() {
-        let value = |len: usize| vec![n as u8; len];
+        // They begin and end alike, so that updates keep much of them.
+        let value = |len: usize| {
+            let mut value = vec![7; len];
+            value[len / 3..len - len / 3].fill(n as u8);
+            value
+        };
         match *op {
             Op::Get(k) => assert_eq!(txn.get(tree, &[k]).unwrap(), now.get(&vec![k]).cloned()),
             Op::Insert(k, len) => match txn.insert(tree, &[k], &value(len)) {

@@ -2,7 +2,7 @@
 //! twin whose heap is laid out differently.
 
 use longshore_access::action::PageAction;
-use longshore_access::node::{ImageBuf, Limits, Owns, Room, RowFlags};
+use longshore_access::node::{ImageBuf, Kept, Limits, Owns, Room, RowFlags};
 use longshore_base::{PageId, PageSize};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -202,10 +202,16 @@ impl Trio {
         let slot = node.find(&key).unwrap();
         if node.room_for_update(slot, value.len()) != Room::Split {
             let flags = RowFlags::from_bits(flags.bits() ^ 2).unwrap();
+            // Whole, or only what differs.
+            let kept = match len % 3 {
+                0 => Kept::NOTHING,
+                _ => Kept::between(&node.value(slot), &value),
+            };
             self.apply(&PageAction::UpdateRow {
                 key: &key,
                 flags,
-                value: &value,
+                kept,
+                middle: kept.middle(&value).unwrap(),
             });
             self.model.rows.insert(key, (flags, value));
         }

@@ -93,11 +93,14 @@ fn fold(records: &[longshore_log::Record]) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let key = row.key.to_vec();
         match row.op {
             longshore_access::RowOp::Insert => drop(rows.insert(key, row.value.to_vec())),
-            longshore_access::RowOp::Update if row.flags.is_ghost() => {
-                rows.remove(&key);
-                ghosts.insert(key, row.value.to_vec());
+            longshore_access::RowOp::Update => {
+                let mut value = rows.remove(&key).or(ghosts.remove(&key)).unwrap();
+                assert!(row.kept.replace(&mut value, row.value));
+                match row.flags.is_ghost() {
+                    true => ghosts.insert(key, value),
+                    false => rows.insert(key, value),
+                };
             }
-            longshore_access::RowOp::Update => drop(rows.insert(key, row.value.to_vec())),
             longshore_access::RowOp::Ghost => {
                 let value = rows.remove(&key).unwrap();
                 ghosts.insert(key, value);
