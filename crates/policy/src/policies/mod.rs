@@ -1,10 +1,14 @@
 //! The policies. To add one: a file here, a line `mod`, and a line in `policies!`.
 
+mod adaptive;
+mod arc;
+mod car;
 mod clock;
 mod fifo;
 mod gclock;
 mod lfu;
 mod lfu_aging;
+mod lirs;
 mod lru;
 mod lru_k;
 mod mq;
@@ -62,6 +66,9 @@ policies! {
     w_tiny_lfu::WTinyLfu,
     sieve::Sieve,
     s3_fifo::S3Fifo,
+    lirs::Lirs,
+    arc::Arc,
+    car::Car,
 }
 
 #[cfg(test)]
