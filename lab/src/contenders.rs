@@ -54,7 +54,7 @@ impl Named {
 fn written(parameter: &Parameter) -> Value {
     match parameter.unit {
         Unit::Percent => typed(&format!("{}%", parameter.default)),
-        Unit::Whole | Unit::Decimal => typed(&parameter.default.to_string()),
+        Unit::Whole => typed(&parameter.default.to_string()),
     }
 }
 

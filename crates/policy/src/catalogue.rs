@@ -43,8 +43,6 @@ pub enum Unit {
     Whole,
     /// `25%` of the pool's frames, fractions allowed.
     Percent,
-    /// `0.5`
-    Decimal,
 }
 
 /// All policies, by name, in the order of the table.

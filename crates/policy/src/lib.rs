@@ -5,8 +5,6 @@
 //! [`Spec`] names a policy with its parameters; [`catalogue`] lists what there is.
 
 #![forbid(unsafe_code)]
-// Lists, ghosts and parameters serve all policies; those that need the rest of them are still to come.
-#![allow(dead_code)]
 
 mod catalogue;
 mod inspect;

@@ -62,11 +62,6 @@ impl<const K: usize> List<K> {
         nodes[id].links[K].next
     }
 
-    /// The node before `id`; before the front comes the back.
-    pub(crate) fn prev<S, const L: usize>(&self, nodes: &NodeTable<S, L>, id: NodeId) -> NodeId {
-        nodes[id].links[K].prev
-    }
-
     /// Appends a node.
     pub(crate) fn push_back<S, const L: usize>(&mut self, nodes: &mut NodeTable<S, L>, id: NodeId) {
         debug_assert!(nodes[id].links[K].next == NodeId::NIL, "in a list already");
@@ -83,16 +78,6 @@ impl<const K: usize> List<K> {
             nodes[self.front].links[K].prev = id;
         }
         self.len += 1;
-    }
-
-    /// Puts a node before all others.
-    pub(crate) fn push_front<S, const L: usize>(
-        &mut self,
-        nodes: &mut NodeTable<S, L>,
-        id: NodeId,
-    ) {
-        self.push_back(nodes, id);
-        self.front = id;
     }
 
     /// Puts a node right before `at`, which is in the list.
@@ -150,17 +135,6 @@ impl<const K: usize> List<K> {
     #[inline]
     pub(crate) fn rotate<S, const L: usize>(&mut self, nodes: &NodeTable<S, L>) {
         self.front = nodes[self.front].links[K].next;
-    }
-
-    /// Puts `new`, in no list, in the place of `old`: a resident leaves its ghost behind.
-    pub(crate) fn replace<S, const L: usize>(
-        &mut self,
-        nodes: &mut NodeTable<S, L>,
-        old: NodeId,
-        new: NodeId,
-    ) {
-        self.insert_before(nodes, old, new);
-        self.remove(nodes, old);
     }
 
     /// The nodes, from the front.
@@ -302,7 +276,7 @@ mod tests {
             list.push_back(&mut nodes, id);
         }
         assert_eq!(pages(&list, &nodes), [0, 1, 2]);
-        list.push_front(&mut nodes, ids[3]);
+        list.insert_before(&mut nodes, ids[0], ids[3]);
         assert_eq!(pages(&list, &nodes), [3, 0, 1, 2]);
         list.rotate(&nodes);
         assert_eq!(pages(&list, &nodes), [0, 1, 2, 3]);
@@ -314,10 +288,11 @@ mod tests {
         list.insert_before(&mut nodes, ids[3], ids[2]);
         assert_eq!(pages(&list, &nodes), [2, 3, 1, 0]);
         let ghost = nodes.remember(PageId::new(9), ());
-        list.replace(&mut nodes, ids[2], ghost);
+        list.insert_before(&mut nodes, ids[2], ghost);
+        list.remove(&mut nodes, ids[2]);
         assert_eq!(pages(&list, &nodes), [9, 3, 1, 0]);
         assert_eq!(list.back(&nodes), Some(ids[0]));
-        assert_eq!(list.prev(&nodes, ghost), list.back(&nodes).unwrap());
+        assert!(list.iter_back(&nodes).eq([ids[0], ids[1], ids[3], ghost]));
         assert_eq!(list.next(&nodes, ghost), ids[3]);
         while list.pop_front(&mut nodes) != Some(ids[0]) {}
         assert_eq!(pages(&list, &nodes), [0; 0]);
@@ -347,7 +322,7 @@ mod tests {
             list.push_back(&mut nodes, id);
         }
         let ghost = nodes.remember(PageId::new(9), ());
-        list.push_front(&mut nodes, ghost);
+        list.insert_before(&mut nodes, NodeId::of(0), ghost);
         let mut seen = Vec::new();
         let offered = list.offer(&nodes, &mut |frame, page| {
             seen.push((frame, page.get()));

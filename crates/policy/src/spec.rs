@@ -141,11 +141,6 @@ impl Values<'_> {
         self.get(name, Unit::Whole) as u64
     }
 
-    /// A decimal number.
-    pub(crate) fn decimal(&self, name: &str) -> f64 {
-        self.get(name, Unit::Decimal)
-    }
-
     /// A percentage, to be applied with [`share`] whenever the capacity changes.
     pub(crate) fn percent(&self, name: &str) -> f64 {
         self.get(name, Unit::Percent)
@@ -169,7 +164,6 @@ fn read(parameter: &Parameter, text: &str) -> Option<f64> {
     let number = match parameter.unit {
         Unit::Whole => f64::from(text.parse::<u32>().ok()?),
         Unit::Percent => text.strip_suffix('%')?.parse().ok()?,
-        Unit::Decimal => text.parse().ok()?,
     };
     (parameter.min..=parameter.max)
         .contains(&number)
@@ -179,7 +173,7 @@ fn read(parameter: &Parameter, text: &str) -> Option<f64> {
 fn written(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Percent => format!("{value}%"),
-        Unit::Whole | Unit::Decimal => format!("{value}"),
+        Unit::Whole => format!("{value}"),
     }
 }
 
@@ -187,7 +181,6 @@ fn allowed(parameter: &Parameter) -> String {
     let kind = match parameter.unit {
         Unit::Whole => "a whole number",
         Unit::Percent => "a percentage",
-        Unit::Decimal => "a number",
     };
     let (min, max) = (
         written(parameter.unit, parameter.min),

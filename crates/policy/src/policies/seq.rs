@@ -16,7 +16,7 @@
 //!   last; where no sequence is long the victim is LRU's.
 //!
 //! How many sequences the paper keeps is not known to us; `SEQUENCES` bounds the search at a miss. Room for another is
-//! made by the one that was extended last longest ago, a short one if there is any.
+//! made, in the manner of CLOCK, by a short one that was not extended of late.
 //!
 //! # Source
 //! G. Glass, P. Cao: Adaptive Page Replacement Based on Memory Reference Behavior. SIGMETRICS 1997, section 4.
@@ -47,6 +47,12 @@ pub(crate) struct Seq {
     queue: List<QUEUE>,
     /// In slots, which do not move.
     sequences: [Option<Sequence>; SEQUENCES],
+    /// The lowest and the highest page of each sequence, apart from the rest: each miss looks at them all.
+    ends: [(u64, u64); SEQUENCES],
+    /// The slots of long sequences.
+    long: Vec<u16>,
+    /// The slot where a new sequence looks for room first.
+    hand: usize,
     /// Misses so far.
     now: u64,
     length: u64,
@@ -54,6 +60,9 @@ pub(crate) struct Seq {
 }
 
 const NONE: u16 = u16::MAX;
+
+/// Ends of a sequence that is not there.
+const NO_ENDS: (u64, u64) = (1, 0);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
@@ -68,6 +77,8 @@ struct Sequence {
     low: u64,
     high: u64,
     direction: Direction,
+    /// Since the hand of the table came by.
+    is_extended: bool,
     /// Times of the last misses, the last one at the end.
     misses: [u64; MISSES],
     /// Those of its pages that are resident, the front of the sequence at the back of the list.
@@ -80,6 +91,7 @@ impl Sequence {
             low: page,
             high: page,
             direction: Direction::Unknown,
+            is_extended: false,
             misses: [0; MISSES],
             pages: List::new(),
         }
@@ -101,6 +113,7 @@ impl Sequence {
 
     /// `page` was missed; it is next, or the first.
     fn extend_to(&mut self, page: u64, now: u64) {
+        self.is_extended = page != self.low;
         if page > self.high {
             (self.high, self.direction) = (page, Direction::Up);
         } else if page < self.low {
@@ -162,6 +175,9 @@ impl Listed for Seq {
             nodes: NodeTable::new(capacity),
             queue: List::new(),
             sequences: [const { None }; SEQUENCES],
+            ends: [NO_ENDS; SEQUENCES],
+            long: Vec::new(),
+            hand: 0,
             now: 0,
             length: values.whole("length"),
             distance: values.whole("distance"),
@@ -181,13 +197,21 @@ impl Seq {
         if let Some(sequence) = &mut self.sequences[slot] {
             sequence.extend_to(page, self.now);
         }
+        self.note_ends(slot);
         slot
     }
 
     /// The sequence to which `page` is next, of several the one extended last; and the one that contains it.
     fn find(&self, page: u64) -> (Option<usize>, Option<usize>) {
         let (mut next, mut inside, mut newest) = (None, None, 0);
-        for (slot, sequence) in self.used() {
+        for (slot, &(low, high)) in self.ends.iter().enumerate() {
+            // Inside, or one beside it.
+            if page.wrapping_sub(low).wrapping_add(1) > high.wrapping_sub(low).wrapping_add(2) {
+                continue;
+            }
+            let Some(sequence) = &self.sequences[slot] else {
+                continue;
+            };
             if sequence.is_next(page) && sequence.last_miss() > newest {
                 newest = sequence.last_miss();
                 next = Some(slot);
@@ -201,6 +225,23 @@ impl Seq {
     fn used(&self) -> impl Iterator<Item = (usize, &Sequence)> {
         let slots = self.sequences.iter().enumerate();
         slots.filter_map(|(slot, sequence)| Some((slot, sequence.as_ref()?)))
+    }
+
+    fn is_long(&self, slot: usize) -> bool {
+        let sequence = self.sequences[slot].as_ref();
+        sequence.is_some_and(|sequence| sequence.len() > self.length)
+    }
+
+    /// A sequence has changed: `ends` and `long` follow.
+    fn note_ends(&mut self, slot: usize) {
+        let sequence = self.sequences[slot].as_ref();
+        self.ends[slot] = sequence.map_or(NO_ENDS, |sequence| (sequence.low, sequence.high));
+        let at = self.long.iter().position(|&long| usize::from(long) == slot);
+        match (at, self.is_long(slot)) {
+            (Some(at), false) => drop(self.long.swap_remove(at)),
+            (None, true) => self.long.push(slot as u16),
+            _ => {}
+        }
     }
 
     /// `page` was missed inside a sequence: what lies from there to its front is cut off.
@@ -222,17 +263,12 @@ impl Seq {
         } else {
             sequence.high = page - 1;
         }
+        self.note_ends(slot);
     }
 
     /// Begins a sequence; returns its slot.
     fn begin(&mut self, page: u64) -> usize {
-        let free = self.sequences.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
-            let is_long = |sequence: &Sequence| sequence.len() > self.length;
-            let least =
-                |&(_, sequence): &(usize, &Sequence)| (is_long(sequence), sequence.last_miss());
-            self.used().min_by_key(least).map_or(0, |(slot, _)| slot)
-        });
+        let slot = self.room();
         if let Some(dropped) = &mut self.sequences[slot] {
             while let Some(id) = dropped.pages.pop_front(&mut self.nodes) {
                 self.nodes[id].state = NONE;
@@ -242,12 +278,26 @@ impl Seq {
         slot
     }
 
+    /// A slot for a new sequence: as in CLOCK the hand passes over what is long, and over what was extended since it came
+    /// by last; after two rounds it takes what it finds.
+    fn room(&mut self) -> usize {
+        for _ in 0..2 * SEQUENCES {
+            self.hand = (self.hand + 1) % SEQUENCES;
+            let is_long = self.is_long(self.hand);
+            match &mut self.sequences[self.hand] {
+                Some(sequence) if is_long || sequence.is_extended => sequence.is_extended = false,
+                _ => break,
+            }
+        }
+        self.hand
+    }
+
     /// The long sequence whose first remembered miss is the latest before `bound`.
     fn flood(&self, bound: u64) -> Option<&Sequence> {
-        let long = self.used().map(|(_, sequence)| sequence);
-        let long =
-            long.filter(|sequence| sequence.len() > self.length && sequence.misses[0] < bound);
-        long.max_by_key(|sequence| sequence.misses[0])
+        let long = self.long.iter();
+        let long = long.filter_map(|&slot| self.sequences[usize::from(slot)].as_ref());
+        let earlier = long.filter(|sequence| sequence.misses[0] < bound);
+        earlier.max_by_key(|sequence| sequence.misses[0])
     }
 
     /// Offers the pages of a sequence, from its front but not near to it.
@@ -386,7 +436,15 @@ impl Policy for Seq {
         self.queue.check(&self.nodes)?;
         self.nodes.check(self.queue.len())?;
         let mut members = 0;
+        for slot in 0..SEQUENCES {
+            if self.long.contains(&(slot as u16)) != self.is_long(slot) {
+                return Err(format!("slot {slot} has a long sequence, or it is said to"));
+            }
+        }
         for (slot, sequence) in self.used() {
+            if self.ends[slot] != (sequence.low, sequence.high) {
+                return Err(format!("slot {slot} has other ends"));
+            }
             sequence.pages.check(&self.nodes)?;
             members += sequence.pages.len();
             let mut behind = None;
