@@ -63,6 +63,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
         .log_segment_bytes(16 << 20)
         .log_buffer_bytes(LOG_BUFFER_BYTES)
         .lock_bytes_max(LOCK_BYTES_MAX)
+        .replacement(settings.replacement.to_string())
         .durability(settings.durability.durability())
 }
 

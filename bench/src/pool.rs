@@ -24,7 +24,7 @@ use longshore_base::page::header;
 use longshore_base::{Durability, DurabilityLost, Environment, Lsn, PageId, PageSize};
 use longshore_base::{PageType, SystemEnvironment};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
-use longshore_pool::{PageRef, Pool, PoolOptions, PoolStats, SharedGuard};
+use longshore_pool::{PageRef, Pool, PoolOptions, PoolStats, Replacement, SharedGuard};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -58,7 +58,7 @@ pub(crate) fn run(
     let bytes = settings.pool_mib() << 20;
     let wide_pages = (bytes as u64 / PageSize::DEFAULT.bytes() as u64 * 9 / 10).max(HOT_PAGES);
     for (ring, pages) in [("hot", HOT_PAGES), ("wide", wide_pages)] {
-        let pool = pool_with_ring(bytes + (4 << 20), pages)?;
+        let pool = pool_with_ring(bytes + (4 << 20), pages, settings)?;
         for &threads in &settings.threads {
             progress.say(format_args!("pool: {ring} hits, {threads} threads"));
             let lines = hits(&pool, pages, ring, threads, settings).map_err(&failed)?;
@@ -73,10 +73,13 @@ pub(crate) fn run(
         progress.clear();
         report.write(&line)?;
     }
-    progress.say(format_args!("pool: sweeps"));
-    let line = sweeps(small, wide_pages, settings).map_err(&failed)?;
-    progress.clear();
-    report.write(&line)?;
+    // No other than Nb-GCLOCK evicts ahead of need.
+    if settings.replacement == Replacement::Native {
+        progress.say(format_args!("pool: sweeps"));
+        let line = sweeps(small, wide_pages, settings).map_err(&failed)?;
+        progress.clear();
+        report.write(&line)?;
+    }
     Ok(())
 }
 
@@ -94,16 +97,14 @@ impl Durability for NoLog {
 }
 
 /// A pool of `bytes` over a file of `pages` pages that form a ring.
-fn pool_with_ring(bytes: usize, pages: u64) -> Result<Arc<Pool>, BenchError> {
+fn pool_with_ring(bytes: usize, pages: u64, settings: &Settings) -> Result<Arc<Pool>, BenchError> {
     let data = MemoryDisk::new().open("data", OpenMode::Create)?;
     let env: Arc<dyn Environment> = Arc::new(SystemEnvironment::new());
-    let pool = Pool::new(
-        PoolOptions::with_bytes(bytes),
-        data,
-        None,
-        Arc::new(NoLog),
-        env,
-    )?;
+    let options = PoolOptions {
+        replacement: settings.replacement.clone(),
+        ..PoolOptions::with_bytes(bytes)
+    };
+    let pool = Pool::new(options, data, None, Arc::new(NoLog), env)?;
     pool.grow(pages)?;
     for (page, next) in ring(pages) {
         let mut guard = pool.fix_new(PageId::new(page))?;
@@ -234,7 +235,7 @@ fn read_next(pool: &Pool, page: PageId) -> Outcome<u64> {
 
 /// The line of a small pool that misses.
 fn misses(bytes: usize, pages: u64, threads: usize, settings: &Settings) -> Outcome<Line> {
-    let pool = pool_with_ring(bytes, pages)?;
+    let pool = pool_with_ring(bytes, pages, settings)?;
     let client = |client: usize| {
         let mut random = SmallRng::seed_from_u64(client as u64);
         let pool = &*pool;
@@ -272,7 +273,7 @@ fn misses(bytes: usize, pages: u64, threads: usize, settings: &Settings) -> Outc
 
 /// The line of sweeps alone: the pool is filled by misses, a round of maintenance is timed.
 fn sweeps(bytes: usize, pages: u64, settings: &Settings) -> Outcome<Line> {
-    let pool = pool_with_ring(bytes, pages)?;
+    let pool = pool_with_ring(bytes, pages, settings)?;
     let mut random = SmallRng::seed_from_u64(1);
     let mut per_step = Vec::new();
     let mut per_frame = Vec::new();

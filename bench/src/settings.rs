@@ -2,7 +2,7 @@
 
 use crate::error::BenchError;
 use clap::{Args, ValueEnum};
-use longshore::{Durability, TransactionOptions};
+use longshore::{Durability, Replacement, TransactionOptions};
 use plot::Format;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,6 +71,9 @@ pub struct Settings {
     /// Memory for pages in MiB [default: 2048; 256 for pool and memory]
     #[arg(long, value_name = "MIB")]
     pub pool_mib: Option<usize>,
+    /// Which page leaves memory: a policy as `lirs`, or a form and a policy as `lossy/lirs`
+    #[arg(long, value_name = "POLICY", default_value = "nb-gclock")]
+    pub replacement: Replacement,
     /// MiB of rows to load (memory) or of log to redo (restart) [default: 4096 and 1024]
     #[arg(long, value_name = "MIB")]
     pub data_mib: Option<u64>,
@@ -123,6 +126,7 @@ impl Settings {
             durability: Level::None,
             rows: 1_000_000,
             pool_mib: None,
+            replacement: Replacement::Native,
             data_mib: None,
             workload: Workload::Append,
             isolation: Isolation::Serializable,

@@ -5,7 +5,7 @@ use crate::model::{History, Rows, State};
 use crate::rng::Choices;
 use crate::trace::trace;
 use crate::workload::{Profile, Stop, Workload};
-use longshore::{Background, Database, Error, LockEscalation, Options};
+use longshore::{Background, Database, Error, LockEscalation, Options, Replacement};
 use longshore_base::{Environment, SeededEnvironment};
 use longshore_disk::{Disk, SimDisk, SimOptions};
 use std::collections::BTreeSet;
@@ -37,6 +37,8 @@ pub struct Subject {
     pub choices: Choices,
     /// How the transactions look.
     pub profile: Profile,
+    /// Who chooses the pages that leave memory.
+    replacement: Replacement,
 }
 
 impl Subject {
@@ -50,7 +52,12 @@ impl Subject {
             history: History::default(),
             choices,
             profile,
+            replacement: choose_replacement(seed),
         }
+    }
+
+    fn options(&self) -> Options {
+        small_options().replacement(self.replacement.to_string())
     }
 
     /// Opens the database, or creates it; registers its indexes.
@@ -60,7 +67,7 @@ impl Subject {
     pub fn open(&mut self) -> Result<Database, Error> {
         let env: Arc<dyn Environment> = Arc::new(SeededEnvironment::new(self.choices.any()));
         let disk: Arc<dyn Disk> = Arc::<SimDisk>::clone(&self.disk);
-        let db = Database::open_with_disk(disk, env, small_options())?;
+        let db = Database::open_with_disk(disk, env, self.options())?;
         indexes::open_all(&db)?;
         Ok(db)
     }
@@ -117,6 +124,19 @@ impl Subject {
             None => Ok(()),
         }
     }
+}
+
+/// Nb-GCLOCK every other time, else any policy in any form. Chosen apart from all else, so that what a seed does is
+/// the same whatever policies there are.
+fn choose_replacement(seed: u64) -> Replacement {
+    let mut choices = Choices::new(!seed);
+    let all: Vec<Replacement> = Replacement::all().collect();
+    let replacement = match choices.one_in(2) {
+        true => Replacement::Native,
+        false => all[choices.index(all.len())].clone(),
+    };
+    trace(|| format!("replacement: {replacement}"));
+    replacement
 }
 
 /// Prints what the log still holds, if steps are printed.

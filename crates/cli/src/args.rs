@@ -40,6 +40,11 @@ pub struct Global {
     #[arg(default_value = "128M")]
     pub pool_bytes: u64,
 
+    /// Which page leaves memory: a policy as `lirs`, or a form and a policy as `lossy/lirs`; an unknown name
+    /// is answered with the list
+    #[arg(long, value_name = "POLICY", default_value = "nb-gclock")]
+    pub replacement: longshore::Replacement,
+
     /// Disk space for the log
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     #[arg(default_value = "1G")]

@@ -284,6 +284,7 @@ fn options(global: &Global) -> Outcome<Options> {
         .pool_bytes(size("--pool-bytes", global.pool_bytes)?)
         .lock_bytes_max(size("--lock-bytes-max", global.lock_bytes_max)?)
         .log_bytes_max(global.log_bytes_max)
+        .replacement(global.replacement.to_string())
         .durability(global.durability.into())
         .io(io);
     Ok(match global.page_size {

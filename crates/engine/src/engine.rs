@@ -83,6 +83,7 @@ impl Storage {
         let pool_options = PoolOptions {
             page_size,
             double_write: options.double_write,
+            replacement: options.replacement_chosen(),
             ..PoolOptions::with_bytes(options.pool_bytes)
         };
         let pool = Pool::new(

@@ -87,7 +87,9 @@ pub use longshore_base::{Lsn, PageId, StoreId, TxnId};
 pub use longshore_derive::{Key, Value};
 pub use longshore_txn::{SnapshotView, VersionStats};
 pub use maintenance::Maintained;
-pub use options::{Background, DoubleWrite, Durability, IoMode, Isolation, LongReaders, Options};
+pub use options::{
+    Background, DoubleWrite, Durability, IoMode, Isolation, LongReaders, Options, Replacement,
+};
 pub use prepared::{Prepared, PreparedView};
 pub use range::KeyRange;
 pub use stats::Stats;

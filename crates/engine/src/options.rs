@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use longshore_disk::FileIo as IoMode;
-pub use longshore_pool::DoubleWrite;
+pub use longshore_pool::{DoubleWrite, Replacement};
 pub use longshore_txn::{Isolation, LongReaders};
 
 /// How safe a commit is when it is answered.
@@ -85,6 +85,7 @@ pub struct Options {
     pub(crate) background: Background,
     pub(crate) access: Access,
     pub(crate) double_write: DoubleWrite,
+    pub(crate) replacement: String,
     pub(crate) update_attempts_max: u32,
 }
 
@@ -107,6 +108,7 @@ impl Default for Options {
             background: Background::On,
             access: Access::ReadWrite,
             double_write: DoubleWrite::On,
+            replacement: Replacement::Native.to_string(),
             update_attempts_max: 1000,
         }
     }
@@ -230,6 +232,14 @@ impl Options {
         self
     }
 
+    /// Which page leaves memory when another wants in: `nb-gclock`, unless set, which takes no lock; or a policy
+    /// as `lirs` or `2q:in=20%`, in BP-Wrapper, so that threads rarely meet at its lock; or another form before it,
+    /// as `lossy/lirs`. The error for a name that is none lists what there is.
+    pub fn replacement(mut self, replacement: impl Into<String>) -> Options {
+        self.replacement = replacement.into();
+        self
+    }
+
     /// How often [`Database::update`] runs its body at most, 1000 times unless set; at least once. It
     /// also gives up when four times `lock_wait`, and a second, have passed.
     pub fn update_attempts_max(mut self, attempts: u32) -> Options {
@@ -325,6 +335,11 @@ impl Options {
         if !(1..=65536).contains(&self.transactions_max) {
             return refuse("transactions_max", self.transactions_max, "from 1 to 65536");
         }
+        if let Err(error) = self.replacement.parse::<Replacement>() {
+            let allowed =
+                format!("a policy, as `lru`, or a form and a policy, as `lossy/lru`: {error}");
+            return refuse("replacement", &self.replacement, &allowed);
+        }
         if self.update_attempts_max == 0 {
             return refuse("update_attempts_max", 0, "at least 1");
         }
@@ -348,6 +363,11 @@ impl Options {
             return refuse("log_buffer_bytes", buffer, &allowed);
         }
         Ok(())
+    }
+
+    /// What was chosen, and has passed `check`.
+    pub(crate) fn replacement_chosen(&self) -> Replacement {
+        self.replacement.parse().unwrap_or_default()
     }
 
     /// How long `update` tries again.
@@ -436,6 +456,10 @@ mod tests {
             (
                 Options::new().log_buffer_bytes(1000),
                 ["log_buffer_bytes", "1000", "65536"],
+            ),
+            (
+                Options::new().replacement("lruu"),
+                ["replacement", "lruu", "nb-gclock, random, fifo, lru"],
             ),
             (
                 Options::new().page_size(65536).log_buffer_bytes(1 << 17),

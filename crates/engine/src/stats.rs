@@ -12,6 +12,8 @@ use longshore_txn::TxnStats;
 pub struct Stats {
     /// Pages in memory.
     pub pool: PoolStats,
+    /// Who chooses the pages that leave memory, as [`Options::replacement`](crate::Options::replacement) takes it.
+    pub replacement: String,
     /// The log.
     pub log: LogStats,
     /// Transactions and locks.
@@ -38,6 +40,7 @@ impl Stats {
         let scan_lsn = engine.control.get().scan_lsn;
         Stats {
             pool: engine.pool.stats(),
+            replacement: engine.pool.options().replacement.to_string(),
             log: engine.log.stats(),
             transactions: engine.manager.stats(),
             checkpoints: engine.counters.checkpoints.get(),

@@ -271,7 +271,7 @@ impl Pool {
         Ok(guard)
     }
 
-    /// Brings a page in ahead of its use, if a frame is free for it and nobody else is at it.
+    /// Brings a page in ahead of its use, if a frame is to be had at once and nobody else is at it.
     ///
     /// Reads on the caller's thread. Errors are left to whoever will use the page.
     pub fn prefetch(&self, page: PageId) {

@@ -77,12 +77,14 @@ struct Setup {
     frames: usize,
     miss: MissMode,
     table: PageTableKind,
+    replacement: &'static str,
 }
 
 const ONE: Setup = Setup {
     frames: 1,
     miss: MissMode::OneLoads,
     table: PageTableKind::Translation,
+    replacement: "nb-gclock",
 };
 
 fn pool(setup: &Setup) -> Arc<Pool> {
@@ -91,6 +93,7 @@ fn pool(setup: &Setup) -> Arc<Pool> {
         page_size: PageSize::MIN,
         miss: setup.miss,
         table: setup.table,
+        replacement: setup.replacement.parse().unwrap(),
         weight_max: 1,
         double_write: DoubleWrite::Off,
         wait: std::time::Duration::MAX,
@@ -174,11 +177,16 @@ fn converting_a_stale_read_fails() {
 }
 
 fn two_loaders(miss: MissMode, table: PageTableKind) {
+    two_loaders_under("nb-gclock", miss, table);
+}
+
+fn two_loaders_under(replacement: &'static str, miss: MissMode, table: PageTableKind) {
     check(3, move || {
         let pool = pool(&Setup {
             frames: 2,
             miss,
             table,
+            replacement,
         });
         let add = |pool: &Pool| {
             let mut guard = pool.fix_exclusive(page(1)).unwrap();
@@ -195,6 +203,7 @@ fn two_loaders(miss: MissMode, table: PageTableKind) {
         let reads = stats.page_reads;
         assert!(reads == 1 || miss == MissMode::Optimistic);
         assert_eq!(reads, 1 + stats.loads_lost);
+        pool.verify_replacement().unwrap();
     });
 }
 
@@ -226,18 +235,24 @@ fn racing_misses_of_one_page_evict_nothing() {
 }
 
 fn victim_against_fix(miss: MissMode, table: PageTableKind) {
+    victim_under("nb-gclock", miss, table);
+}
+
+fn victim_under(replacement: &'static str, miss: MissMode, table: PageTableKind) {
     check(3, move || {
         // One frame: whoever wants the other page must evict, and write, this one.
         let pool = pool(&Setup {
             frames: 1,
             miss,
             table,
+            replacement,
         });
         set(&pool, 1, 7);
         let evictor = spawn(&pool, |pool| assert_eq!(get(pool, 2), 0));
         assert_eq!(get(&pool, 1), 7, "read from disk before it was written");
         evictor.join().unwrap();
         assert_eq!(get(&pool, 1), 7);
+        pool.verify_replacement().unwrap();
     });
 }
 
@@ -299,5 +314,50 @@ fn checkpoint_never_misses_a_change() {
         guard.stamp(Lsn::new(150));
         drop(guard);
         assert_eq!(checkpoint.join().unwrap(), Lsn::new(50));
+    });
+}
+
+#[test]
+fn two_loaders_share_one_page_under_a_policy() {
+    two_loaders_under("mutex/fifo", MissMode::OneLoads, PageTableKind::Translation);
+}
+
+#[test]
+fn two_loaders_share_one_page_under_a_policy_when_both_load() {
+    two_loaders_under(
+        "mutex/fifo",
+        MissMode::Optimistic,
+        PageTableKind::Translation,
+    );
+}
+
+#[test]
+fn dirty_victim_against_fix_loses_nothing_under_a_policy() {
+    victim_under("mutex/lru", MissMode::OneLoads, PageTableKind::Translation);
+}
+
+#[test]
+fn dirty_victim_against_fix_loses_nothing_in_bp_wrapper() {
+    // The checker's threads are one to the system: they share a queue here, which must do no harm.
+    victim_under(
+        "bp-wrapper:batch=1/lru",
+        MissMode::OneLoads,
+        PageTableKind::Translation,
+    );
+}
+
+#[test]
+fn a_page_cut_off_while_another_evicts_is_forgotten_once() {
+    check(3, || {
+        let pool = pool(&Setup {
+            replacement: "mutex/lru",
+            ..ONE
+        });
+        assert_eq!(get(&pool, 1), 0);
+        let evictor = spawn(&pool, |pool| assert_eq!(get(pool, 0), 0));
+        pool.truncate(1).unwrap();
+        evictor.join().unwrap();
+        pool.verify_replacement().unwrap();
+        assert_eq!(get(&pool, 0), 0);
     });
 }

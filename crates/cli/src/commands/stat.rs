@@ -55,6 +55,7 @@ fn add_memory(figures: &mut Figures, stats: &Stats) {
     bytes(figures, "pool_bytes", stats.pool.bytes);
     bytes(figures, "page_table_bytes", stats.pool.table_bytes);
     figures
+        .add_plain("replacement", stats.replacement.as_str())
         .add_plain("frames", stats.pool.frames)
         .add_plain("frames_free", stats.pool.frames_free);
     bytes(
@@ -70,10 +71,17 @@ fn add_memory(figures: &mut Figures, stats: &Stats) {
 }
 
 fn add_work(figures: &mut Figures, stats: &Stats) {
+    let replacement = stats.pool.replacement;
     figures
         .group("since it was opened")
         .add_plain("page_reads", stats.pool.page_reads)
         .add_plain("page_writes", stats.pool.page_writes)
+        .add_plain("replacement_locks", replacement.lock_acquisitions)
+        .add_plain("replacement_locks_blocked", replacement.lock_blocked)
+        .add_plain("replacement_try_locks_failed", replacement.try_locks_failed)
+        .add_plain("hits_drained", replacement.hits_drained)
+        .add_plain("hits_stale", replacement.hits_stale)
+        .add_plain("hits_dropped", replacement.hits_dropped)
         .add_plain("log_records", stats.log.records)
         .add_plain("syncs", stats.log.syncs + stats.pool.syncs)
         .add_plain("checkpoints", stats.checkpoints)

@@ -19,6 +19,13 @@ fn the_command_line_is_checked() {
     place
         .run(&["scan", "db", "t", "--prefix", "a", "--from", "b"])
         .failed(2, &["--prefix"]);
+    place.run(&["stat", "db", "--replacement", "lruu"]).failed(
+        2,
+        &["unknown replacement policy 'lruu'", "nb-gclock", "lru,"],
+    );
+    place
+        .run(&["stat", "db", "--replacement", "wrapped/lru"])
+        .failed(2, &["unknown form 'wrapped'", "bp-wrapper, lossy"]);
     assert!(!place.path("db").exists());
 }
 

@@ -63,12 +63,17 @@ pub(super) struct Queues {
 impl Queues {
     /// Queues of `len` hits, of which `batch` are worth trying the lock.
     pub(super) fn new(batch: u32, len: u32) -> Queues {
-        Queues {
+        let queues = Queues {
             batch: batch.min(LEN_MAX),
             len: len.min(LEN_MAX),
             chunks: [const { OnceLock::new() }; CHUNKS],
             round: AtomicUsize::new(0),
+        };
+        if cfg!(loom) {
+            // The model checker does not see what a `OnceLock` orders.
+            queues.make(0);
         }
+        queues
     }
 
     /// Notes a hit of this thread.
@@ -243,4 +248,151 @@ impl Queue {
 #[inline]
 fn place(number: u32) -> usize {
     (number % LEN_MAX) as usize
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::frame::FrameId;
+    use crate::replacement::keeper::Arrival;
+    use crate::replacement::part::LockKind;
+    use longshore_base::sync::{Arc, thread};
+    use longshore_base::{PageId, PageSize};
+
+    /// A policy over two frames, and the queue of one thread.
+    struct World {
+        frames: Frames,
+        part: Part,
+        queue: Queue,
+    }
+
+    impl World {
+        fn new() -> Arc<World> {
+            let world = World {
+                frames: Frames::new(2, PageSize::MIN).unwrap(),
+                part: Part::new(LockKind::Mutex, &"lru".parse().unwrap(), 2),
+                queue: Queue::default(),
+            };
+            (0..2).for_each(|frame| world.bring_in(frame, u64::from(frame)));
+            Arc::new(world)
+        }
+
+        fn bring_in(&self, frame: u32, page: u64) {
+            let (id, page) = (FrameId::new(frame), PageId::new(page));
+            self.frames.header(id).set_page(page);
+            let mut held = self.part.lock();
+            let at = held.miss(page);
+            held.insert(&self.frames, id, (page, at), Arrival::Wanted);
+        }
+
+        /// Another page takes the place of that in frame 0.
+        fn replace(&self) {
+            self.part.lock().remove(&self.frames, FrameId::new(0));
+            self.bring_in(0, 2);
+        }
+
+        fn note(&self, frame: u32, page: u64) -> u32 {
+            self.queue
+                .push(Hit::new(FrameId::new(frame), PageId::new(page)))
+        }
+
+        fn drain(&self) {
+            self.queue.drain(&mut self.part.lock(), &self.frames);
+        }
+
+        /// Hits drained and stale.
+        fn counts(&self) -> (u64, u64) {
+            let mut stats = crate::ReplacementStats::default();
+            self.part.add_to(&mut stats);
+            (stats.hits_drained, stats.hits_stale)
+        }
+    }
+
+    #[test]
+    fn each_hit_is_told_once_whoever_drains() {
+        loom::model(|| {
+            let world = World::new();
+            let other = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || world.drain())
+            };
+            for _ in 0..LEN_MAX + 1 {
+                if world.note(1, 1) >= LEN_MAX {
+                    world.drain();
+                }
+            }
+            other.join().unwrap();
+            world.drain();
+            assert_eq!(world.counts(), (u64::from(LEN_MAX) + 1, 0));
+            assert_eq!(world.part.lock().verify(&world.frames), Ok(2));
+        });
+    }
+
+    #[test]
+    fn owner_never_overwrites_what_is_being_drained() {
+        loom::model(|| {
+            let world = World::new();
+            // The queue is full of hits of one page; hits of the other come in as places fall free.
+            (0..LEN_MAX).for_each(|_| {
+                world.note(0, 0);
+            });
+            let other = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || world.drain())
+            };
+            if world.queue.len() == 0 {
+                world.note(1, 9);
+            }
+            other.join().unwrap();
+            let (drained, stale) = world.counts();
+            assert_eq!((drained, stale), (u64::from(LEN_MAX), 0), "Q2");
+        });
+    }
+
+    #[test]
+    fn a_hit_of_a_frame_that_moved_on_is_dropped() {
+        loom::model(|| {
+            let world = World::new();
+            let evictor = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || world.replace())
+            };
+            world.note(0, 0);
+            world.note(1, 1);
+            world.drain();
+            evictor.join().unwrap();
+            let (drained, stale) = world.counts();
+            assert!(drained == 2 && stale <= 1);
+            // By now it is stale for sure.
+            world.note(0, 0);
+            world.drain();
+            assert_eq!(world.counts(), (3, stale + 1));
+            assert_eq!(world.part.lock().verify(&world.frames), Ok(2));
+        });
+    }
+
+    #[test]
+    fn an_ended_thread_leaves_its_hits_to_others() {
+        loom::model(|| {
+            let world = World::new();
+            let owner = {
+                let world = Arc::clone(&world);
+                thread::spawn(move || {
+                    world.note(0, 0);
+                    world.note(1, 1);
+                })
+            };
+            let look = |world: &World| {
+                let mut held = world.part.lock();
+                if world.queue.is_idle() {
+                    world.queue.drain(&mut held, &world.frames);
+                }
+            };
+            look(&world);
+            owner.join().unwrap();
+            look(&world);
+            look(&world);
+            assert_eq!(world.counts(), (2, 0));
+        });
+    }
 }

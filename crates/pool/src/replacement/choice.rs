@@ -84,6 +84,24 @@ const FORMS: [(&str, &[Parameter]); 5] = [
 
 const NATIVE: &str = "nb-gclock";
 
+impl Replacement {
+    /// Everything there is: Nb-GCLOCK, and each policy in each form, with the parameters as they are unless set.
+    pub fn all() -> impl Iterator<Item = Replacement> {
+        let policies = catalogue().flat_map(|about| {
+            let policy: Spec = about
+                .name
+                .parse()
+                .expect("the catalogue knows its policies");
+            let with_policy = move |form| Replacement::Policy {
+                form,
+                policy: policy.clone(),
+            };
+            Form::all().map(with_policy)
+        });
+        std::iter::once(Replacement::Native).chain(policies)
+    }
+}
+
 impl Form {
     /// Each form, with its parameters as they are unless set.
     pub fn all() -> impl Iterator<Item = Form> {
@@ -284,7 +302,9 @@ mod tests {
         assert_eq!(parsed("lru"), "bp-wrapper/lru");
         let small = parsed("bp-wrapper:queue=8/lru");
         assert_eq!(small, "bp-wrapper:batch=8,queue=8/lru");
-        assert_eq!(Form::all().count(), FORMS.len());
+        let all: Vec<String> = Replacement::all().map(|each| each.to_string()).collect();
+        assert_eq!(all.len(), 1 + FORMS.len() * catalogue().count());
+        all.iter().for_each(|text| assert_eq!(parsed(text), *text));
     }
 
     #[test]

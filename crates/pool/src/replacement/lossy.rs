@@ -137,3 +137,37 @@ impl Buffer {
         Some(hit)
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::frame::FrameId;
+    use longshore_base::PageId;
+    use longshore_base::sync::{Arc, Mutex, thread};
+
+    #[test]
+    fn a_noted_hit_is_taken_once_or_still_waits() {
+        loom::model(|| {
+            let shared = Arc::new((Buffers::new(), Mutex::new(())));
+            let note = |page: u64| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let hit = Hit::new(FrameId::new(0), PageId::new(page));
+                    u32::from(shared.0.offer(hit) == Offer::Noted)
+                })
+            };
+            let writers = [note(1), note(2)];
+            let take_all = || {
+                let _lock = shared.1.lock();
+                std::iter::from_fn(|| shared.0.stripes[0].take()).count() as u32
+            };
+            let early = take_all();
+            let noted: u32 = writers
+                .into_iter()
+                .map(|writer| writer.join().unwrap())
+                .sum();
+            assert!(noted >= 1, "somebody wins");
+            assert_eq!(early + take_all(), noted);
+        });
+    }
+}

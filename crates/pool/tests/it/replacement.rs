@@ -4,7 +4,7 @@ use crate::support::{Bed, StopOnDrop, TestLog, small};
 use longshore_base::{PageId, SystemEnvironment};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_policy::{Spec, Trace, catalogue, simulator};
-use longshore_pool::{Form, Pool, PoolError, PoolOptions, Replacement, SharedGuard};
+use longshore_pool::{Pool, PoolError, PoolOptions, Replacement, SharedGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::sync::Arc;
@@ -18,15 +18,10 @@ pub fn policies() -> impl Iterator<Item = Spec> {
 
 /// Every policy in every form.
 pub fn replacements() -> impl Iterator<Item = Replacement> {
-    let with_forms = |policy: Spec| {
-        Form::all().map(move |form| Replacement::Policy {
-            form,
-            policy: policy.clone(),
-        })
-    };
-    policies().flat_map(with_forms)
+    Replacement::all().filter(|replacement| *replacement != Replacement::Native)
 }
 
+/// These options with this replacement.
 pub fn with(replacement: &str, options: PoolOptions) -> PoolOptions {
     PoolOptions {
         replacement: replacement.parse().unwrap(),
@@ -138,7 +133,10 @@ fn batching_costs_no_hits_worth_speaking_of() {
     let trace = trace(9, 2_000, 60_000);
     let pages: Vec<u64> = trace.iter().collect();
     for policy in policies() {
-        let bed = Bed::new(with(&policy.to_string(), small(500)));
+        let bed = Bed::new(PoolOptions {
+            wait: Duration::from_secs(30),
+            ..with(&policy.to_string(), small(500))
+        });
         let frames = bed.pool.stats().frames_free;
         let expected = simulated(&policy, &trace, frames);
         let next = AtomicUsize::new(0);
@@ -155,7 +153,8 @@ fn batching_costs_no_hits_worth_speaking_of() {
         let found = bed.pool.stats().misses;
         let points = 100.0 * (found as f64 - expected as f64) / pages.len() as f64;
         println!("{policy}: {expected} misses simulated, {found} live, {points:+.2} points");
-        assert!(points.abs() < 1.0, "{policy}: {points:+.2} points");
+        // More hits may come of it, where a policy's periods happen to fall better.
+        assert!(points < 1.0, "{policy}: {points:+.2} points");
     }
 }
 
