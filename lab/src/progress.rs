@@ -1,9 +1,12 @@
 //! A bar on standard error while a trace is read, and while policies run; on a terminal only.
 
+use std::fmt::Write;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use crate::report::count;
 
 /// The progress of a command.
 #[derive(Clone)]
@@ -16,7 +19,7 @@ impl Progress {
     pub fn new(is_wanted: bool) -> Progress {
         let bar = match is_wanted && std::io::stderr().is_terminal() {
             true => ProgressBar::no_length(),
-            false => ProgressBar::hidden(),
+            false => return Progress::hidden(),
         };
         bar.enable_steady_tick(Duration::from_millis(200));
         Progress { bar }
@@ -47,12 +50,13 @@ impl Progress {
 
     /// How many references are read.
     pub(crate) fn say_read(&self, references: usize) {
-        self.bar.set_message(format!("{references} references"));
+        self.bar
+            .set_message(format!("{} references", count(references as u64)));
     }
 
     /// `requests` will be simulated.
     pub(crate) fn simulating(&self, requests: u64) {
-        self.begin("{bar:30} {percent:>3} %  {msg}  {per_sec}  {eta} left");
+        self.begin("{bar:30} {percent:>3} %  {msg}  {rate}  {eta} left");
         self.bar.set_length(requests);
     }
 
@@ -73,7 +77,10 @@ impl Progress {
 
     fn begin(&self, template: &str) {
         let style = ProgressStyle::with_template(template).expect("the template is constant");
+        let rate = |state: &ProgressState, out: &mut dyn Write| {
+            let _ = write!(out, "{:.1} M requests/s", state.per_sec() / 1e6);
+        };
         self.bar.reset();
-        self.bar.set_style(style);
+        self.bar.set_style(style.with_key("rate", rate));
     }
 }

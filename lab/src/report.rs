@@ -1,7 +1,7 @@
 //! How answers are printed: for people, for spreadsheets, for programs; and the files of pictures.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -26,7 +26,27 @@ pub struct Output {
     pub quiet: bool,
 }
 
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For spreadsheets.
+    Csv,
+}
+
 impl Output {
+    /// The form asked for.
+    pub(crate) fn form(&self) -> Form {
+        match (self.json, self.csv) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Csv,
+            _ => Form::Table,
+        }
+    }
+
     /// Finds out, before the work is done, whether its pictures could be written.
     ///
     /// # Errors
@@ -34,9 +54,7 @@ impl Output {
     pub(crate) fn prepare(&self) -> Result<(), LabError> {
         for path in &self.figure {
             format_of(path)?;
-            let mut options = OpenOptions::new();
-            let file = options.append(true).create(true).open(path);
-            file.map_err(LabError::file("write", &path.to_string_lossy()))?;
+            try_to_write(path).map_err(LabError::file("write", &path.to_string_lossy()))?;
         }
         Ok(())
     }
@@ -56,6 +74,16 @@ impl Output {
                 .map_err(LabError::file("write", &path.to_string_lossy()))?;
         }
         Ok(())
+    }
+}
+
+/// Opens the file, and leaves everything as it was.
+fn try_to_write(path: &Path) -> io::Result<()> {
+    let is_new = !path.exists();
+    OpenOptions::new().append(true).create(true).open(path)?;
+    match is_new {
+        true => std::fs::remove_file(path),
+        false => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use longshore_policy::Trace;
 use longshore_policy::simulator::{Contender, Outcome};
 
+use crate::contenders::Named;
 use crate::error::LabError;
 use crate::progress::Progress;
 
@@ -65,6 +66,27 @@ pub fn run(jobs: &[Job<'_>], progress: &Progress) -> Result<Vec<Outcome>, LabErr
     let mut done = done.into_inner().expect("no run panics with the list");
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Runs every policy at every size: policy by policy, size by size.
+///
+/// # Errors
+/// A cache of no pages.
+pub fn curves(
+    trace: &Trace,
+    policies: &[Named],
+    sizes: &[u32],
+    progress: &Progress,
+) -> Result<Vec<Vec<Outcome>>, LabError> {
+    let jobs = policies.iter().flat_map(|policy| {
+        sizes.iter().map(|&size| Job {
+            trace,
+            contender: &policy.contender,
+            size,
+        })
+    });
+    let outcomes = run(&jobs.collect::<Vec<_>>(), progress)?;
+    Ok(outcomes.chunks(sizes.len()).map(<[_]>::to_vec).collect())
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use crate::curve::sample::{Estimate, SAMPLES, Samples, rate_for};
 use crate::error::LabError;
 use crate::input::Input;
 use crate::progress::Progress;
-use crate::report::{Output, count, rounded, short, table};
-use crate::simulate::{self, Job};
+use crate::report::{Form, Output, count, rounded, short, table};
+use crate::simulate;
 
 /// Pages of a sample.
 const SAMPLE_PAGES: u32 = 8192;
@@ -67,12 +67,10 @@ pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), LabError> {
     let trace = settings.input.load(&progress)?;
     let sizes = ladder(pages, trace.pages().len() as u32);
     let studied = study(settings, &trace, &policies, sizes, pages, &progress)?;
-    if settings.output.json {
-        writeln!(out, "{}", studied.json())?;
-    } else if settings.output.csv {
-        studied.csv(out)?;
-    } else {
-        studied.text(out)?;
+    match settings.output.form() {
+        Form::Table => studied.text(out)?,
+        Form::Json => writeln!(out, "{}", studied.json())?,
+        Form::Csv => studied.csv(out)?,
     }
     settings.output.draw(|| studied.figure())
 }
@@ -149,15 +147,8 @@ fn run_all(
     sizes: &[u32],
     progress: &Progress,
 ) -> Result<Vec<Finding>, LabError> {
-    let jobs = policies.iter().flat_map(|policy| {
-        sizes.iter().map(|&size| Job {
-            trace,
-            contender: &policy.contender,
-            size,
-        })
-    });
-    let outcomes = simulate::run(&jobs.collect::<Vec<_>>(), progress)?;
-    let curves = policies.iter().zip(outcomes.chunks(sizes.len()));
+    let curves = simulate::curves(trace, policies, sizes, progress)?;
+    let curves = policies.iter().zip(curves);
     let findings = curves.map(|(policy, outcomes)| Finding {
         policy: policy.text.clone(),
         hits: outcomes

@@ -13,8 +13,8 @@ use crate::curve::sample::{SAMPLES, SIZE_MIN, Samples, rate_for};
 use crate::error::LabError;
 use crate::input::Input;
 use crate::progress::Progress;
-use crate::report::{Output, count, rounded, short, table};
-use crate::simulate::{self, Job};
+use crate::report::{Form, Output, count, rounded, short, table};
+use crate::simulate;
 use crate::sizes::{self, Size};
 
 /// What `mrc` is told.
@@ -163,18 +163,10 @@ fn exact(
     if !settings.exact {
         return Ok(None);
     }
-    let jobs = sizes.iter().map(|&size| Job {
-        trace,
-        contender: &policy.contender,
-        size,
-    });
-    let outcomes = simulate::run(&jobs.collect::<Vec<_>>(), progress)?;
-    Ok(Some(
-        outcomes
-            .iter()
-            .map(|outcome| outcome.miss_ratio())
-            .collect(),
-    ))
+    let policy = std::slice::from_ref(policy);
+    let curves = simulate::curves(trace, policy, sizes, progress)?;
+    let ratios = curves[0].iter().map(|outcome| outcome.miss_ratio());
+    Ok(Some(ratios.collect()))
 }
 
 /// What is shown, in whichever form.
@@ -188,12 +180,10 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn print(&self, out: &mut impl Write) -> Result<(), LabError> {
-        if self.settings.output.json {
-            self.json(out)
-        } else if self.settings.output.csv {
-            self.csv(out)
-        } else {
-            self.table(out)
+        match self.settings.output.form() {
+            Form::Table => self.table(out),
+            Form::Json => self.json(out),
+            Form::Csv => self.csv(out),
         }
     }
 

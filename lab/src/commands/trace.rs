@@ -6,14 +6,14 @@ use clap::Args;
 use longshore_policy::Trace;
 use longshore_policy::simulator::Outcome;
 use plot::{Axis, Chart, Figure, Line, Panel, STYLES_MAX, Scale};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::contenders::{self, Named};
 use crate::error::LabError;
 use crate::input::Input;
 use crate::progress::Progress;
-use crate::report::{Output, count, rounded, short, table};
-use crate::simulate::{self, Job};
+use crate::report::{Form, Output, count, rounded, short, table};
+use crate::simulate;
 use crate::sizes::{self, Size};
 
 /// What `trace` is told.
@@ -40,19 +40,12 @@ pub struct Settings {
     pub output: Output,
 }
 
-/// A policy, and what came of it at each size.
-struct Curve<'a> {
-    policy: &'a Named,
-    outcomes: &'a [Outcome],
-}
-
 /// Simulates and prints.
 ///
 /// # Errors
 /// The settings make no sense, the trace cannot be read, or the answer not be written.
 pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), LabError> {
-    let policies = contenders::parse(settings.policies.as_deref())?;
-    let bound = Named::parse("opt")?;
+    let mut policies = contenders::parse(settings.policies.as_deref())?;
     let draws = !settings.output.figure.is_empty();
     if draws && policies.len() > STYLES_MAX {
         let what = format!(
@@ -60,132 +53,139 @@ pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), LabError> {
         );
         return Err(LabError::Usage(what));
     }
+    let shown = policies.len();
+    // The picture has the bound, asked for or not.
+    if draws && policies.iter().all(|policy| policy.text != BOUND) {
+        policies.push(Named::parse(BOUND)?);
+    }
     settings.output.prepare()?;
     let progress = Progress::new(!settings.output.quiet);
     let trace = settings.input.load(&progress)?;
     let sizes = sizes::resolve(&settings.sizes, trace.pages().len());
-    // The picture shows the bound, asked for or not.
-    let has_bound = policies.iter().any(|policy| policy.text == bound.text);
-    let hidden = (draws && !has_bound).then_some(&bound);
-    let all: Vec<&Named> = policies.iter().chain(hidden).collect();
-    let jobs: Vec<Job<'_>> = all
-        .iter()
-        .flat_map(|policy| sizes.iter().map(|&size| (&policy.contender, size)))
-        .map(|(contender, size)| Job {
-            trace: &trace,
-            contender,
-            size,
-        })
-        .collect();
-    let outcomes = simulate::run(&jobs, &progress)?;
-    let curves: Vec<Curve<'_>> = all
-        .iter()
-        .zip(outcomes.chunks(sizes.len()))
-        .map(|(&policy, outcomes)| Curve { policy, outcomes })
-        .collect();
-    print(settings, &trace, &sizes, &curves[..policies.len()], out)?;
-    let name = settings.input.name();
-    settings
-        .output
-        .draw(|| figure(&name, &trace, &sizes, &curves))
-}
-
-fn print(
-    settings: &Settings,
-    trace: &Trace,
-    sizes: &[u32],
-    curves: &[Curve<'_>],
-    out: &mut impl Write,
-) -> Result<(), LabError> {
-    let rows = || {
-        let row = |curve: &Curve<'_>| {
-            let policy = curve.policy.clone();
-            let outcomes = curve.outcomes.to_vec();
-            sizes
-                .iter()
-                .copied()
-                .zip(outcomes)
-                .map(move |(size, outcome)| (policy.clone(), size, outcome))
-        };
-        curves.iter().flat_map(row)
+    let curves = simulate::curves(&trace, &policies, &sizes, &progress)?;
+    let simulated = Simulated {
+        name: settings.input.name(),
+        trace: &trace,
+        sizes: &sizes,
+        curves: policies.iter().zip(curves).collect(),
     };
-    if settings.output.json {
-        for (policy, size, outcome) in rows() {
-            let line = json!({
-                "trace": settings.input.name(),
-                "policy": policy.text,
-                "params": policy.params(),
-                "size": size,
-                "requests": outcome.requests,
-                "misses": outcome.misses,
-                "distinct": trace.pages().len(),
-            });
-            writeln!(out, "{line}")?;
-        }
-        return Ok(());
-    }
-    if settings.output.csv {
-        let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(["policy", "size", "requests", "misses", "miss_ratio"])?;
-        for (policy, size, outcome) in rows() {
-            let ratio = rounded(outcome.miss_ratio(), 6).to_string();
-            let numbers = [u64::from(size), outcome.requests, outcome.misses]
-                .map(|number| number.to_string());
-            let [size, requests, misses] = numbers;
-            writer.write_record([policy.text, size, requests, misses, ratio])?;
-        }
-        writer.flush()?;
-        return Ok(());
-    }
-    let (requests, distinct) = (trace.refs().len() as u64, trace.pages().len() as u64);
-    let (requests, distinct) = (count(requests), count(distinct));
-    let name = settings.input.name();
-    writeln!(
-        out,
-        "{name}: {requests} requests of {distinct} pages; hits in 100 requests, by pages of the cache\n"
-    )?;
-    let head = std::iter::once(String::new()).chain(sizes.iter().map(|&size| count(size.into())));
-    let mut lines = vec![head.collect::<Vec<_>>()];
-    for curve in curves {
-        let hits = curve
-            .outcomes
+    let rows = simulated.rows(shown);
+    match settings.output.form() {
+        Form::Table => simulated.table(shown, out)?,
+        Form::Json => rows
             .iter()
-            .map(|outcome| format!("{:.2}", outcome.hit_percent()));
-        lines.push(
-            std::iter::once(curve.policy.text.clone())
-                .chain(hits)
-                .collect(),
-        );
+            .try_for_each(|row| writeln!(out, "{}", simulated.object(row)))?,
+        Form::Csv => csv(&rows, out)?,
     }
-    table(out, &lines)
+    settings.output.draw(|| simulated.figure())
 }
 
-fn figure(name: &str, trace: &Trace, sizes: &[u32], curves: &[Curve<'_>]) -> Figure {
-    let line = |curve: &Curve<'_>| {
-        let points = sizes.iter().zip(curve.outcomes);
-        let points = points.map(|(&size, outcome)| (f64::from(size), outcome.hit_percent()));
-        match curve.policy.text.as_str() {
-            "opt" => Line::reference("opt", points),
-            text => Line::new(text, points),
-        }
-    };
-    // The bound is the topmost line; let it be the first in the legend, too.
-    let (bound, others): (Vec<_>, Vec<_>) =
-        curves.iter().partition(|curve| curve.policy.text == "opt");
-    let lines = bound.into_iter().chain(others).map(line).collect();
-    let (requests, distinct) = (trace.refs().len() as u64, trace.pages().len() as u64);
-    Figure {
-        title: format!("Hit ratio against size: {}", short(name)),
-        panels: vec![Panel {
-            title: String::new(),
-            x: Axis::new("size of the cache, pages", Scale::Log),
-            y: Axis::new("hit ratio, %", Scale::Linear).from(0.0),
-            chart: Chart::Lines(lines),
-        }],
-        caption: vec![format!(
-            "{} requests of {} pages; cold cache, every request counts. opt knows the future.",
-            count(requests),
-            count(distinct)
-        )],
+/// OPT, by its name.
+const BOUND: &str = "opt";
+
+/// What came of a trace.
+struct Simulated<'a> {
+    name: String,
+    trace: &'a Trace,
+    sizes: &'a [u32],
+    /// Each policy's outcomes, size by size.
+    curves: Vec<(&'a Named, Vec<Outcome>)>,
+}
+
+/// A policy, a size, and what came of them.
+type Row<'a> = (&'a Named, u32, Outcome);
+
+impl Simulated<'_> {
+    /// Of the first `shown` policies.
+    fn rows(&self, shown: usize) -> Vec<Row<'_>> {
+        let curves = self.curves[..shown].iter();
+        let rows = curves.flat_map(|(policy, outcomes)| {
+            let sizes = self.sizes.iter().zip(outcomes);
+            sizes.map(|(&size, &outcome)| (*policy, size, outcome))
+        });
+        rows.collect()
     }
+
+    fn object(&self, &(policy, size, outcome): &Row<'_>) -> Value {
+        json!({
+            "trace": self.name,
+            "policy": policy.text,
+            "params": policy.params(),
+            "size": size,
+            "requests": outcome.requests,
+            "misses": outcome.misses,
+            "distinct": self.trace.pages().len(),
+        })
+    }
+
+    /// The first `shown` policies, a line each.
+    fn table(&self, shown: usize, out: &mut impl Write) -> Result<(), LabError> {
+        let (name, what) = (&self.name, self.what());
+        writeln!(
+            out,
+            "{name}: {what}; hits in 100 requests, by pages of the cache\n"
+        )?;
+        let sizes = self.sizes.iter().map(|&size| count(size.into()));
+        let mut lines = vec![line("", sizes)];
+        for (policy, outcomes) in &self.curves[..shown] {
+            let hits = outcomes
+                .iter()
+                .map(|outcome| format!("{:.2}", outcome.hit_percent()));
+            lines.push(line(&policy.text, hits));
+        }
+        table(out, &lines)
+    }
+
+    fn figure(&self) -> Figure {
+        let points = |outcomes: &[Outcome]| -> Vec<(f64, f64)> {
+            let points = self.sizes.iter().zip(outcomes);
+            points
+                .map(|(&size, outcome)| (f64::from(size), outcome.hit_percent()))
+                .collect()
+        };
+        let curves = self.curves.iter();
+        let lines = curves.map(|(policy, outcomes)| match policy.text.as_str() {
+            BOUND => Line::reference(BOUND, points(outcomes)),
+            text => Line::new(text, points(outcomes)),
+        });
+        Figure {
+            title: format!("Hit ratio against size: {}", short(&self.name)),
+            panels: vec![Panel {
+                title: String::new(),
+                x: Axis::new("size of the cache, pages", Scale::Log),
+                y: Axis::new("hit ratio, %", Scale::Linear).from(0.0),
+                chart: Chart::Lines(lines.collect()),
+            }],
+            caption: vec![format!(
+                "{}; cold cache, every request counts. opt knows the future.",
+                self.what()
+            )],
+        }
+    }
+
+    fn what(&self) -> String {
+        let (requests, distinct) = (self.trace.refs().len(), self.trace.pages().len());
+        let (requests, distinct) = (count(requests as u64), count(distinct as u64));
+        format!("{requests} requests of {distinct} pages")
+    }
+}
+
+fn line(first: &str, others: impl Iterator<Item = String>) -> Vec<String> {
+    std::iter::once(first.to_string()).chain(others).collect()
+}
+
+fn csv(rows: &[Row<'_>], out: &mut impl Write) -> Result<(), LabError> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(["policy", "size", "requests", "misses", "miss_ratio"])?;
+    for (policy, size, outcome) in rows {
+        writer.write_record([
+            policy.text.clone(),
+            size.to_string(),
+            outcome.requests.to_string(),
+            outcome.misses.to_string(),
+            rounded(outcome.miss_ratio(), 6).to_string(),
+        ])?;
+    }
+    writer.flush()?;
+    Ok(())
 }

@@ -195,6 +195,13 @@ fn lab_tells_where_a_trace_is_bad() {
     );
     bad("a.txt.gz", b"1\n2\n", &["a.txt.gz", "line 1"]);
     bad("b.txt", b"", &["b.txt", "empty"]);
+    place
+        .run(&["lab", "trace", "b.txt", "--figure", "b.svg"])
+        .failed(3, &["empty"]);
+    assert!(
+        !place.path("b.svg").exists(),
+        "no picture without an answer"
+    );
 }
 
 #[test]
