@@ -404,6 +404,15 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_block_is_seen() {
+        let mut bytes = written(&some());
+        let len = u32::from_le_bytes([20, 21, 22, 23].map(|at: usize| bytes[at])) as usize;
+        bytes.drain(HEADER_BYTES..HEADER_BYTES + 12 + len);
+        let error = read(&bytes).unwrap_err();
+        assert!(error.contains("5904 accesses, not the 10000"), "{error}");
+    }
+
+    #[test]
     fn other_files_are_refused_with_the_reason() {
         assert!(read(b"1 1 0 0\n").unwrap_err().contains("not a trace"));
         assert!(read(b"").unwrap_err().contains("not a trace"));
