@@ -85,6 +85,7 @@ static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
 });
 
 #[cold]
+#[inline(never)]
 fn assign(number: &Cell<Option<usize>>) -> usize {
     // While the thread is ending its lease may be gone; any stripe will do then.
     let mine = LEASE.try_with(|lease| lease.0).unwrap_or(0);

@@ -106,7 +106,8 @@ pub struct Accepted {
 
 const LOOKS_AT_THE_SECOND: &str = "the simulator looks at the second page of a queue to see whether the first one's lifetime is over";
 const COUNTERS_COLLIDE: &str = "pages that are used alike are told apart by collisions in the sketch, and the hash functions are others";
-const WHOLE_NUMBERS: &str = "the simulator moves its target by whole numbers, the paper by fractions too";
+const WHOLE_NUMBERS: &str =
+    "the simulator moves its target by whole numbers, the paper by fractions too";
 
 /// Known differences. One that is no longer needed fails the test.
 #[rustfmt::skip]
