@@ -170,15 +170,7 @@ impl<const K: usize> List<K> {
         nodes: &NodeTable<S, L>,
         take: &mut dyn FnMut(Frame, PageId) -> Take,
     ) -> Offered {
-        for id in self.iter(nodes) {
-            let Some(frame) = id.frame() else { continue };
-            match take(frame, nodes[id].page()) {
-                Take::Taken => return Offered::Taken(id),
-                Take::Enough => return Offered::Enough,
-                Take::Busy | Take::Dirty => {}
-            }
-        }
-        Offered::Declined
+        offer(self.iter(nodes), nodes, take)
     }
 
     /// Appends resident frames from the front to `out` until it holds `limit`.
@@ -239,6 +231,23 @@ impl<const K: usize> List<K> {
             false => Err(format!("L1: more than {} nodes", self.len)),
         }
     }
+}
+
+/// Offers the resident frames among `ids` until one is taken.
+pub(crate) fn offer<S, const L: usize>(
+    ids: impl Iterator<Item = NodeId>,
+    nodes: &NodeTable<S, L>,
+    take: &mut dyn FnMut(Frame, PageId) -> Take,
+) -> Offered {
+    for id in ids {
+        let Some(frame) = id.frame() else { continue };
+        match take(frame, nodes[id].page()) {
+            Take::Taken => return Offered::Taken(id),
+            Take::Enough => return Offered::Enough,
+            Take::Busy | Take::Dirty => {}
+        }
+    }
+    Offered::Declined
 }
 
 /// Offers the resident frames of several lists, one list after the other, until one is taken.

@@ -33,7 +33,7 @@ use longshore_base::PageId;
 
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
-use crate::lists::{List, Offered};
+use crate::lists::{List, Offered, offer};
 use crate::nodes::{NodeId, NodeTable};
 use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
 use crate::spec::{Values, share};
@@ -199,18 +199,9 @@ impl Lirs {
 
     fn offer(&self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
         match self.queue.offer(&self.nodes, take) {
-            Offered::Declined => {}
-            taken_or_enough => return taken_or_enough,
+            Offered::Declined => offer(self.lir_pages(), &self.nodes, take),
+            taken_or_enough => taken_or_enough,
         }
-        for id in self.lir_pages() {
-            let Some(frame) = id.frame() else { continue };
-            match take(frame, self.nodes[id].page()) {
-                Take::Taken => return Offered::Taken(id),
-                Take::Enough => return Offered::Enough,
-                Take::Busy | Take::Dirty => {}
-            }
-        }
-        Offered::Declined
     }
 }
 

@@ -4,6 +4,7 @@ mod adaptive;
 mod arc;
 mod car;
 mod clock;
+mod clock_pro;
 mod fifo;
 mod gclock;
 mod lfu;
@@ -69,6 +70,8 @@ policies! {
     lirs::Lirs,
     arc::Arc,
     car::Car,
+    clock_pro::ClockPro<false>,
+    clock_pro::ClockPro<true>,
 }
 
 #[cfg(test)]
