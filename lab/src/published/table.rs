@@ -112,6 +112,8 @@ const WHOLE_NUMBERS: &str =
     "the simulator moves its target by whole numbers, the paper by fractions too";
 const AUTHORS_PROGRAM: &str = "the authors' program evicts cold pages used outside a test, and makes good later what a test taught";
 
+const ONE_ROW_OF_LIRS: &str = "the only row is libCacheSim's, which on P3, too, is 2 points below the authors' program; ours equals that one";
+
 /// Known differences. One that is no longer needed fails the test.
 #[rustfmt::skip]
 pub static ACCEPTED: &[Accepted] = &[
@@ -123,6 +125,8 @@ pub static ACCEPTED: &[Accepted] = &[
     accept("loop", 1000, "w-tinylfu", 1.5, COUNTERS_COLLIDE),
     accept("scan", 500, "w-tinylfu", 1.5, COUNTERS_COLLIDE),
     accept("scan", 1500, "w-tinylfu", 2.0, COUNTERS_COLLIDE),
+    accept("P6", 32_768, "lirs", 5.0, ONE_ROW_OF_LIRS),
+    accept("P12", 32_768, "lirs", 1.0, ONE_ROW_OF_LIRS),
 ];
 
 const fn accept(
