@@ -343,7 +343,7 @@ impl<'a> Workload<'a> {
         }
     }
 
-    fn rollback(&mut self, client: Client) -> Result<(), Stop> {
+    pub(crate) fn rollback(&mut self, client: Client) -> Result<(), Stop> {
         trace(|| "  rollback".to_owned());
         self.sort(client.transaction.rollback())
     }
@@ -356,8 +356,20 @@ impl<'a> Workload<'a> {
             return self.sort(Err(error));
         }
         trace(|| format!("  rolled back to savepoint, {changes} changes left"));
-        client.changes.truncate(changes);
+        let taken_back = client.changes.split_off(changes);
+        client
+            .reads
+            .extend(taken_back.iter().filter_map(Read::is_of));
         Ok(())
+    }
+
+    /// One step after a savepoint, and back to it; false when the transaction has to be rolled back.
+    pub(crate) fn try_and_take_back(&mut self, client: &mut Client) -> Result<bool, Stop> {
+        match client.transaction.savepoint() {
+            Ok(savepoint) => client.savepoints.push((savepoint, client.changes.len())),
+            Err(error) => return self.sort(Err(error)).map(|()| false),
+        }
+        Ok(self.row_step(client)? && self.rollback_to(client).map(|()| true)?)
     }
 
     fn pick_table(&mut self) -> Result<Option<(String, Table)>, Stop> {

@@ -405,11 +405,12 @@ impl Database {
     }
 
     /// Walks through everything and checks it: every page, every tree's order and fences, every
-    /// chain, the map of free space. Keeps transactions away from the tables meanwhile.
+    /// chain, the map of free space. Keeps transactions away from the tables meanwhile. Those that are
+    /// [prepared](Transaction::prepare) stay as they are, and can be resolved afterwards.
     ///
     /// # Errors
-    /// [`Error::TableBusy`] or [`Error::TablePrepared`] while transactions use a table; the failures of the disk. Damage is in the
-    /// report, not an error.
+    /// [`Error::TableBusy`] while other transactions use a table; [`Error::Verifying`] while one is being resolved;
+    /// the failures of the disk. Damage is in the report, not an error.
     pub fn verify(&self) -> Result<VerifyReport> {
         self.engine.condition.check()?;
         verify::run(&self.engine)
@@ -455,8 +456,8 @@ impl Database {
     /// Commits a prepared transaction, as durably as the database is opened for.
     ///
     /// # Errors
-    /// [`Error::NotPrepared`]; [`Error::Poisoned`]: whether it is committed, or still prepared, is known only
-    /// after the database was reopened.
+    /// [`Error::NotPrepared`]; [`Error::Verifying`], after which it is still prepared; [`Error::Poisoned`]:
+    /// whether it is committed, or still prepared, is known only after the database was reopened.
     pub fn commit_prepared(&self, gid: &[u8]) -> Result<()> {
         prepared::commit(&self.engine, gid, self.engine.options.durability)
     }

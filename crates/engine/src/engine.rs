@@ -168,7 +168,7 @@ impl Engine {
             control,
             condition: Condition::default(),
             counters: Counters::default(),
-            gates: Gates::default(),
+            gates: Gates::new(),
             checkpointing: Mutex::new(()),
             purging: Mutex::new(()),
             background_error: Mutex::new(None),

@@ -144,10 +144,19 @@ pub enum Error {
         gid.escape_ascii()
     )]
     TablePrepared {
-        /// The table that was to be dropped, loaded, verified, or given an index.
+        /// The table that was to be dropped or loaded, or whose indexes were to be changed.
         table: String,
         /// The transaction's name.
         gid: Arc<[u8]>,
+    },
+    /// A prepared transaction was to be resolved while the database was verified, or the other way round.
+    #[error(
+        "the database is verified, or a prepared transaction resolved, and only one of the two can be; waited for \
+         {waited:?}; try again later"
+    )]
+    Verifying {
+        /// How long was waited.
+        waited: Duration,
     },
     /// A name that no table may have.
     #[error("a table's name has 1 to 255 bytes; this one has {length}")]
@@ -468,6 +477,7 @@ impl Error {
             Error::Deadlock
                 | Error::LockTimeout { .. }
                 | Error::TableBusy { .. }
+                | Error::Verifying { .. }
                 | Error::TooManyTransactions { .. }
                 | Error::WriteConflict { .. }
                 | Error::SnapshotTooOld { .. }

@@ -3,7 +3,8 @@
 //! # Protocol
 //! A transaction enters on its first use of a table and leaves when it ends. Whoever drops or
 //! reloads a table closes the gate: nobody enters any more, and the closer waits until those inside
-//! have left. Then the table is its own, until it opens the gate again or removes it for good.
+//! have left. Then the table is its own, until it opens the gate again or removes it for good. Some of
+//! those inside may *stay* meanwhile: the closer sees to it that they keep still.
 //!
 //! | from   | to     | by                  |
 //! |--------|--------|---------------------|
@@ -12,7 +13,7 @@
 //! | closed | gone   | [`Closed::remove`]  |
 //!
 //! # Invariants
-//! I1. While the gate is closed, and once it is gone, nobody is inside.
+//! I1. While the gate is closed, and once it is gone, nobody is inside but who stays.
 //! I2. Entering and leaving touch one cache line, the stripe of the entering thread.
 //!
 //! # Ordering
@@ -154,6 +155,17 @@ impl Gate {
         env: &dyn Environment,
         limit: Duration,
     ) -> Result<Closed<'_>, (Refused, u64)> {
+        self.close_beside(env, limit, || 0)
+    }
+
+    /// The same, but those may stay inside of whom `staying` tells the number: no more than are there, and it
+    /// grows only by one who is.
+    pub(crate) fn close_beside(
+        &self,
+        env: &dyn Environment,
+        limit: Duration,
+        staying: impl Fn() -> u64,
+    ) -> Result<Closed<'_>, (Refused, u64)> {
         // SeqCst: set, then count; pairs with `try_enter`.
         self.state
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
@@ -166,12 +178,14 @@ impl Gate {
         let closed = Closed { gate: self };
         let deadline = env.now() + limit;
         loop {
+            // Asked for last: nobody enters, so who stays now was counted; if they are as many, they are the same.
             let inside = self.count();
-            if inside == 0 {
+            let others = inside - staying();
+            if others == 0 {
                 return Ok(closed);
             }
             if env.now() >= deadline {
-                return Err((Refused::Busy, inside));
+                return Err((Refused::Busy, others));
             }
             let turn = self.turn.lock();
             let _ = self.opened.wait_timeout(turn, LOOK.min(limit));
@@ -188,7 +202,7 @@ impl Gate {
     }
 }
 
-/// The gate is closed and nobody is inside (I1). Opens when dropped.
+/// The gate is closed and nobody is inside who does not stay (I1). Opens when dropped.
 pub(crate) struct Closed<'a> {
     gate: &'a Gate,
 }

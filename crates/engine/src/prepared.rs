@@ -7,7 +7,8 @@
 //!
 //! | what | while a transaction is prepared that uses the table |
 //! |---|---|
-//! | drop or load the table, create or drop an index of it, verify | [`Error::TablePrepared`] |
+//! | drop or load the table, create or drop an index of it | [`Error::TablePrepared`] |
+//! | verify | done, as it stands; whoever resolves one waits meanwhile, as for a lock |
 //! | rename the table | done: a transaction knows tables by number |
 //! | build an index, begun before | waits for its locks, and fails like any other when it has not got them in time |
 //! | take away an index whose building has failed | put off: the index stays, failed, and can be dropped, or created anew, afterwards |
@@ -17,17 +18,18 @@
 //! next opening recovers them. The log is kept from their first record on.
 //!
 //! # Order
+//! Whoever resolves a transaction enters the gate `deciding` for that, which is closed behind those of tables.
 //! `gates` is held while a transaction is prepared, and taken after one was resolved; the manager's own list
 //! is taken under it.
 
 use crate::ddl;
 use crate::engine::Engine;
-use crate::error::Result;
-use crate::gate::Entered;
+use crate::error::{Error, Result};
+use crate::gate::{Closed, Entered, Gate};
 use crate::lease::Lease;
 use crate::options::Durability;
 use crate::recovery::InDoubt;
-use crate::table::TableState;
+use crate::table::{Table, TableState};
 use longshore_base::TxnId;
 use longshore_base::sync::Mutex;
 pub use longshore_txn::PreparedView;
@@ -42,10 +44,11 @@ use std::time::Duration;
 pub(crate) type Inside = Vec<(Arc<TableState>, Entered)>;
 
 /// What prepared transactions keep.
-#[derive(Default)]
 pub(crate) struct Gates {
     /// By gid.
     inside: Mutex<HashMap<Vec<u8>, Inside>>,
+    /// Inside is who resolves one of them.
+    deciding: Gate,
 }
 
 /// A transaction that is prepared, and waits for a decision. Dropping it decides nothing.
@@ -142,17 +145,30 @@ pub(crate) fn prepare(
 pub(crate) fn commit(engine: &Engine, gid: &[u8], durability: Durability) -> Result<()> {
     engine.condition.check()?;
     let level = Engine::level(durability);
-    let commit = engine.note(engine.manager.commit_prepared(gid, level))?;
-    engine.gates.leave(gid);
+    let commit = decide(engine, gid, || engine.manager.commit_prepared(gid, level))?;
     engine.note(commit.handle.wait())
 }
 
 /// Rolls a prepared transaction back.
 pub(crate) fn rollback(engine: &Engine, gid: &[u8]) -> Result<()> {
     engine.condition.check()?;
-    engine.note(engine.manager.rollback_prepared(gid))?;
-    engine.gates.leave(gid);
-    Ok(())
+    decide(engine, gid, || engine.manager.rollback_prepared(gid))
+}
+
+fn decide<T>(
+    engine: &Engine,
+    gid: &[u8],
+    resolve: impl FnOnce() -> longshore_txn::Result<T>,
+) -> Result<T> {
+    let (deciding, limit) = (&engine.gates.deciding, engine.options.lock_wait);
+    let entered = deciding.enter(&*engine.env, limit);
+    let entered = entered.map_err(|_| Error::Verifying { waited: limit })?;
+    let resolved = engine.note(resolve());
+    if resolved.is_ok() {
+        engine.gates.leave(gid);
+    }
+    deciding.leave(entered);
+    resolved
 }
 
 /// Takes over what was prepared before a restart: rows, locks and images.
@@ -185,6 +201,38 @@ pub(crate) fn enter_tables(engine: &Engine, adopted: Vec<Adopted>) -> Result<()>
 }
 
 impl Gates {
+    pub(crate) fn new() -> Gates {
+        Gates {
+            inside: Mutex::default(),
+            deciding: Gate::new(),
+        }
+    }
+
+    /// Closes the tables' gates to all but the prepared transactions inside, and has these keep still.
+    pub(crate) fn close_beside<'a>(
+        engine: &'a Engine,
+        tables: &'a [Table],
+    ) -> Result<Vec<Closed<'a>>> {
+        let (gates, limit) = (&engine.gates, engine.options.lock_wait);
+        let mut all = Vec::with_capacity(tables.len() + 1);
+        for table in tables {
+            let state = &*table.state;
+            let staying = || gates.inside_of(state);
+            let closed = state.gate.close_beside(&*engine.env, limit, staying);
+            all.push(closed.map_err(|(refused, others)| state.refusal(refused, others, limit))?);
+        }
+        let decided = gates.deciding.close(&*engine.env, limit);
+        all.push(decided.map_err(|_| Error::Verifying { waited: limit })?);
+        Ok(all)
+    }
+
+    /// How many prepared transactions are inside of `table`.
+    fn inside_of(&self, table: &TableState) -> u64 {
+        let all = self.inside.lock();
+        let of_table = |(state, _): &&(Arc<TableState>, Entered)| ptr::eq(&**state, table);
+        all.values().flatten().filter(of_table).count() as u64
+    }
+
     /// The name of a prepared transaction that is inside of `table`, if there is one.
     pub(crate) fn one_inside(&self, table: &TableState) -> Option<Arc<[u8]>> {
         let inside = self.inside.lock();

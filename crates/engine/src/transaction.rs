@@ -497,7 +497,7 @@ impl Transaction {
     /// [`Database::rollback_prepared`](crate::Database::rollback_prepared). After a restart it has its locks
     /// again, also those on what it has only read.
     ///
-    /// Meanwhile nobody else can drop, load or verify the tables that it has used, or give them an index: see
+    /// Meanwhile nobody else can drop or load the tables that it has used, or change their indexes: see
     /// [`Error::TablePrepared`].
     ///
     /// # Errors

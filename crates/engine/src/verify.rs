@@ -2,18 +2,20 @@
 //!
 //! # Protocol
 //! The gates of all tables are closed, one after the other, and stay closed until the end, so nobody
-//! changes a tree while it is walked; the purger pauses. What waits to be freed is freed first, where
+//! changes a tree while it is walked; the purger pauses. Prepared transactions stay inside: until they are
+//! resolved, which has to wait, they change nothing. What waits to be freed is freed first, where
 //! that is allowed. Then every tree is walked, with the chains of its rows, and its pages noted; at
 //! last the map of used pages is compared with them. An index whose function is registered is compared with its
-//! table, both ways. In a database opened for reading only that still
-//! has garbage, pages that nobody refers to may be garbage, and are not reported.
+//! table, both ways, as a snapshot sees them. Where garbage is left, in a database opened for reading only or
+//! beside a prepared transaction that has made some, pages that nobody refers to may be garbage, and are not
+//! reported.
 
 use crate::ddl;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::gate::Closed;
 use crate::index::{self, IndexInfo};
 use crate::options::Access;
+use crate::prepared::Gates;
 use crate::table::{Table, TableState};
 use longshore_access::{PageSet, Tree, TreeReport};
 use longshore_base::{PageId, StoreId};
@@ -45,9 +47,9 @@ pub struct TableReport {
     pub levels: u32,
     /// Pages of the tree, without those of large values.
     pub pages: u64,
-    /// Rows.
+    /// Rows, those included that a prepared transaction has inserted.
     pub rows: u64,
-    /// Deleted rows that still take space.
+    /// Deleted rows that still take space, those included that a prepared transaction has deleted.
     pub ghosts: u64,
     /// Its indexes, in the order in which they were created.
     pub indexes: Vec<IndexReport>,
@@ -118,10 +120,7 @@ pub(crate) fn run(engine: &Engine) -> Result<VerifyReport> {
         .iter()
         .map(|(name, _)| ddl::open(engine, name))
         .collect::<Result<_>>()?;
-    let _closed: Vec<Closed<'_>> = handles
-        .iter()
-        .map(|table| ddl::close(engine, table))
-        .collect::<Result<_>>()?;
+    let _closed = Gates::close_beside(engine, &handles)?;
     free_garbage(engine)?;
     check.tree("the catalog", engine.catalog.tree)?;
     let waiting = check.tree("the garbage", garbage)?;

@@ -20,6 +20,7 @@ fn retry(error: &Error) -> Retry {
         Error::Deadlock
         | Error::LockTimeout { .. }
         | Error::TableBusy { .. }
+        | Error::Verifying { .. }
         | Error::TooManyTransactions { .. }
         | Error::WriteConflict { .. }
         | Error::SnapshotTooOld { .. }
@@ -122,6 +123,7 @@ fn all() -> Vec<Error> {
             table: text(),
             gid: Arc::from(*b"g"),
         },
+        Error::Verifying { waited },
         Error::TableName { length: 0 },
         Error::TableNotEmpty { table: text() },
         Error::ForeignTable { table: text() },

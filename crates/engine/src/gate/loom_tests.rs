@@ -7,8 +7,8 @@
 
 use super::{Closed, Gate, Refused};
 use longshore_base::SeededEnvironment;
-use longshore_base::sync::Arc;
 use longshore_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use longshore_base::sync::{Arc, Mutex};
 use loom::thread;
 use std::time::Duration;
 
@@ -90,6 +90,40 @@ fn one_of_two_closers_is_refused_or_waits_its_turn() {
         raised += other.join().unwrap();
         assert_eq!(guarded.values(), [raised; 2], "gate I1");
         assert!(guarded.gate.enter(&guarded.env, NOW).is_ok(), "it is open");
+    });
+}
+
+/// One stays inside and then leaves, while another is inside: the closer never takes that one for it.
+#[test]
+fn nobody_is_taken_for_one_who_stays() {
+    explore(|| {
+        let guarded = Guarded::new();
+        let staying = Arc::new(Mutex::new(1));
+        let stays = guarded.gate.enter(&guarded.env, NOW).expect("it is open");
+        let visitor = {
+            let guarded = guarded.clone();
+            thread::spawn(move || {
+                let Ok(entered) = guarded.gate.enter(&guarded.env, NOW) else {
+                    return 0;
+                };
+                guarded.raise();
+                guarded.gate.leave(entered);
+                1
+            })
+        };
+        let leaver = {
+            let (guarded, staying) = (guarded.clone(), staying.clone());
+            thread::spawn(move || {
+                *staying.lock() -= 1;
+                guarded.gate.leave(stays);
+            })
+        };
+        let inside = || *staying.lock();
+        let closed = guarded.gate.close_beside(&guarded.env, NOW, inside);
+        let raised = u64::from(closed.map(|_closed| guarded.raise()).is_ok());
+        let raised = raised + visitor.join().unwrap();
+        leaver.join().unwrap();
+        assert_eq!(guarded.values(), [raised; 2], "gate I1");
     });
 }
 

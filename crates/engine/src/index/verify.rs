@@ -1,6 +1,7 @@
 //! Comparing an index with its table, both ways: every row has its entries, every entry its row.
 //!
-//! The caller has closed the gates, so nothing changes; locks are taken for one leaf at a time only.
+//! The caller has closed the gates, so nothing changes. What is read is what others see: the locks and changes of
+//! prepared transactions, which stay inside, are in nobody's way.
 
 use super::extract::Extract;
 use super::maintain::entry;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::range::borrow;
 use crate::table::TableState;
 use longshore_access::Tree;
-use longshore_txn::{Batch, Direction};
+use longshore_txn::{Batch, Begin, Direction};
 use std::ops::Bound;
 
 /// Faults of one index that are told one by one.
@@ -119,12 +120,14 @@ fn walk(
 ) -> Result<()> {
     let mut batch = Batch::new();
     let mut from = Some(Bound::Unbounded);
+    let mut txn = engine.begin_with(Begin {
+        is_read_only: true,
+        label: "verify",
+        ..Begin::default()
+    })?;
     while let Some(low) = from {
-        // One transaction for each leaf: nobody changes anything, and few locks are held.
-        let mut txn = engine.begin_internal()?;
         let low = borrow::<Vec<u8>>(&low);
         engine.note(txn.scan_leaf(tree, low, Bound::Unbounded, Direction::Forward, &mut batch))?;
-        drop(txn);
         for (key, value) in batch.rows() {
             visit(key, value)?;
         }

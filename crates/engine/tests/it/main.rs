@@ -18,6 +18,7 @@ mod poisoned;
 mod prepared;
 mod prepared_ddl;
 mod prepared_locks;
+mod prepared_verify;
 mod read_only;
 mod redo;
 mod reopen;

@@ -7,6 +7,7 @@ use longshore::{
     Database, Error, Isolation, LockEscalation, Prepared, Table, TableLock, Transaction,
     TransactionOptions,
 };
+use longshore_disk::CrashStyle;
 use std::sync::Arc;
 
 /// A table with the rows 10, 20, ... 90.
@@ -144,6 +145,95 @@ fn more_locks_than_a_record_holds_stay() {
     db.rollback_prepared(b"g").unwrap();
     for n in 0..5_000 {
         db.update(|tx| tx.insert(&table, key(n), "other")).unwrap();
+    }
+}
+
+/// A cut at every I/O while a transaction is prepared whose locks take several records: it is prepared with all of
+/// them, or it is undone and none is left.
+#[test]
+fn a_crash_between_locks_and_prepare_leaves_all_or_nothing() {
+    let options = || {
+        let never = small().lock_escalation(LockEscalation::Never);
+        never.lock_bytes_max(4 << 20)
+    };
+    let end = |db: &Database| {
+        let entries = db.log_entries(None).unwrap();
+        entries.last().unwrap().unwrap().lsn.get()
+    };
+    let mut undone_behind_locks = 0;
+    for ios in 0.. {
+        let disk = Arc::new(sim(ios));
+        let db = open_with(&disk, ios, options()).unwrap();
+        let table = tens(&db, "t");
+        let tx = db.begin().unwrap();
+        // More than the log's buffer holds.
+        let key = |n: u32| n.wrapping_mul(2_654_435_761).to_be_bytes();
+        for n in 0..20_000 {
+            assert_eq!(tx.get(&table, key(n)).unwrap(), None);
+        }
+        tx.put(&table, "10", "new").unwrap();
+        let before = end(&db);
+        disk.crash_after(ios);
+        let is_prepared = tx.prepare(b"g").is_ok();
+        disk.crash_now();
+        drop((table, db));
+        let styles = [CrashStyle::KeepAll, CrashStyle::LoseAll, CrashStyle::Tear];
+        for style in styles {
+            let disk = Arc::new(disk.crash_image_in_style(style, ios));
+            let db = open_with(&disk, ios, options()).unwrap();
+            let table = db.table("t").unwrap();
+            let is_listed = !db.prepared().is_empty();
+            assert!(is_listed || !is_prepared, "{ios} I/Os: it is lost");
+            for n in (0..20_000).step_by(997) {
+                let tx = db.begin().unwrap();
+                let is_refused = is_locked(tx.insert(&table, key(n), "other"));
+                assert_eq!(is_refused, is_listed, "{ios} I/Os");
+            }
+            assert_eq!(is_free(&db, &table, "10"), !is_listed, "{ios} I/Os");
+            // What the restart itself logs is less.
+            undone_behind_locks += u64::from(!is_listed && end(&db) - before > 32 << 10);
+        }
+        if is_prepared {
+            break;
+        }
+    }
+    assert!(undone_behind_locks > 0);
+}
+
+/// Its own space in the log is set aside again, whatever others take of it afterwards.
+#[test]
+fn log_space_to_end_is_claimed_again() {
+    for commits in [true, false] {
+        let disk = Arc::new(sim(6));
+        let db = open(&disk, 6).unwrap();
+        let table = tens(&db, "t");
+        let tx = db.begin().unwrap();
+        for n in 0..100 {
+            let value = format!("{n:0>1000}");
+            tx.put(&table, n.to_string(), value).unwrap();
+        }
+        for n in 0..100 {
+            tx.delete(&table, n.to_string()).unwrap();
+            tx.insert(&table, n.to_string(), "").unwrap();
+        }
+        drop(tx.prepare(b"g").unwrap());
+        drop(table);
+        let disk = crash(&disk, 6);
+        let db = open(&disk, 6).unwrap();
+        let claimed = db.stats().log.claimed_bytes;
+        assert!(claimed > 10_000, "{claimed} bytes claimed");
+        let table = db.create_table("fills").unwrap();
+        let fills = db.begin().unwrap();
+        let full = (0u32..).find_map(|n| fills.put(&table, n.to_be_bytes(), [7; 500]).err());
+        assert!(matches!(full, Some(Error::LogFull { .. })), "{full:?}");
+        match commits {
+            true => db.commit_prepared(b"g").unwrap(),
+            false => db.rollback_prepared(b"g").unwrap(),
+        }
+        drop(fills);
+        assert_eq!(db.stats().log.claimed_bytes, 0);
+        let rows = db.view(|tx| Ok(tx.scan(&db.table("t")?, ..)?.count()));
+        assert_eq!(rows.unwrap(), [9, 100][usize::from(commits)]);
     }
 }
 

@@ -37,11 +37,13 @@
 //! # Invariants
 //! P1. A gid names one transaction in the list from before its PREPARE is logged until after its COMMIT or END
 //!     is: no two in the log without an end have the same.
-//! P2. A prepared transaction needs no more log space, locks or memory to end either way.
+//! P2. A prepared transaction needs no more log space, locks or memory to end either way. Log space for that
+//!     is claimed by `prepare`, and at adoption again; only where the log is too full for that, as after a
+//!     restart with less of it allowed, does it come from the log's reserve like that of losers.
 
 use super::former::Former;
 use super::manager::{Core, TransactionManager};
-use super::work::Work;
+use super::work::{LAST_RECORD, Work};
 use super::{Commit, CommitHandle, State, Transaction, commit, kept_locks, undo};
 use crate::error::{Result, TxnError};
 use crate::lock::{Dependency, Escalation, LockName, Mode};
@@ -297,10 +299,12 @@ impl Work {
 
     /// Becomes what the transaction was when it was prepared.
     fn adopt(&mut self, core: &Core, txn: TxnId, last: Lsn) -> Result<Adopted> {
-        let mut cx = LogContext::new(txn, core.log.claim_reserve());
-        cx.last = last;
-        self.cx = Some(cx);
         let chain = Chain::read(core, last)?;
+        let claim = core.log.claim(chain.undo_bytes);
+        let mut cx = LogContext::new(txn, claim.unwrap_or_else(|_| core.log.claim_reserve()));
+        cx.last = last;
+        cx.undo_bytes = chain.undo_bytes;
+        self.cx = Some(cx);
         core.slots.publish_first(self.slot, chain.first);
         let locked = chain.locks.iter().map(|(name, _)| name.store());
         let locked = locked.filter(|store| *store != StoreId::NONE);
@@ -359,6 +363,8 @@ struct Chain {
     locks: Vec<(LockName, Mode)>,
     /// Where the chain begins.
     first: Lsn,
+    /// Log space to end it, either way.
+    undo_bytes: u64,
 }
 
 impl Chain {
@@ -369,6 +375,7 @@ impl Chain {
             rows: ChangedRows::new(),
             locks: Vec::new(),
             first: last,
+            undo_bytes: LAST_RECORD,
         };
         let mut next = last;
         while next != Lsn::ZERO {
@@ -408,6 +415,7 @@ impl Chain {
     }
 
     fn see_row(&mut self, row: &RowRecord<'_>) {
+        self.undo_bytes += Log::record_bytes(row.undo_body_bytes_max());
         let at = (row.store, row.key.to_vec());
         let after = self.rows.remove(&at).map(|changed| changed.former);
         let former = Former::before(after, row);

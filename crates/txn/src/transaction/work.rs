@@ -162,4 +162,4 @@ impl Work {
 }
 
 /// Log space for the record that ends a transaction.
-const LAST_RECORD: u64 = Log::record_bytes(0);
+pub(super) const LAST_RECORD: u64 = Log::record_bytes(0);

@@ -142,6 +142,20 @@ scripts! {
     phantom_after_own_split
     mixed_write_skew
     mixed_phantom
+    prepared_dirty_write
+    prepared_dirty_write_after_a_restart
+    prepared_aborted_read
+    prepared_aborted_read_after_a_restart
+    prepared_read_skew
+    prepared_lost_update
+    prepared_write_skew
+    prepared_read_only_anomaly
+    prepared_read_only_anomaly_after_a_restart
+    prepared_phantom_after_a_restart
+    prepared_lost_after_a_restart
+    prepared_gid_taken_twice
+    prepared_gid_taken_twice_after_a_restart
+    prepared_unique_value_after_a_restart
 }
 
 #[test]

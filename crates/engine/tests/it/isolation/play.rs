@@ -4,7 +4,8 @@
 //! Each session is a thread. The earliest statement whose session is free is given to it; then we wait until
 //! every session has answered or waits for a lock, before the next statement is given. A session waits
 //! when [`Database::lock_waits`] says whom for, and no circle is left that the
-//! search for deadlocks will break. A session that gave way leaves out the rest of its statements.
+//! search for deadlocks will break. A session that gave way leaves out the rest of its statements, as does one
+//! whose transaction a restart has undone.
 //!
 //! Beside the sessions, two kinds of readers look on after each statement, which fail if they have to wait: one
 //! from before the first statement, which must always see the same; and a new one each time, which must see what the
@@ -13,9 +14,9 @@
 use super::anomaly::Outcome;
 use super::script::{Script, Statement, Step};
 use super::session::{Answer, Session};
-use super::store::{FOREVER, Store, shown};
+use super::store::{FOREVER, Place, shown};
 use longshore::{Database, Isolation, LockWaitView, Transaction, TxnId};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -40,12 +41,15 @@ struct Line<'a> {
 }
 
 struct Play<'a> {
-    store: &'a Store,
+    script: &'a Script,
+    place: &'a Place,
     lines: Vec<Line<'a>>,
     onlooker: Transaction,
-    /// The rows when the play began, and after the last commit.
+    /// The rows when the onlooker began, and after the last commit.
     first: String,
     now: String,
+    /// Who has prepared what.
+    prepared: HashMap<&'a str, usize>,
     played: Played,
 }
 
@@ -55,14 +59,14 @@ pub fn play(script: &Script, level: Isolation) -> Played {
 
 /// Plays in a database that `prepare` has done something to.
 pub fn play_with(script: &Script, level: Isolation, prepare: impl FnOnce(&Database)) -> Played {
-    let store = Store::new(script);
-    prepare(&store.db);
+    let place = Place::new(script);
+    prepare(&place.now().db);
     let mut played = std::thread::scope(|scope| {
-        let _release = Release(&store);
+        let _release = Release(&place);
         let lines = (0..script.sessions()).map(|_| {
             let (to, statements) = channel();
             let (answers, from) = channel();
-            let session = Session::new(&store, level);
+            let session = Session::new(&place, level);
             scope.spawn(move || session.serve(statements, answers));
             Line {
                 to,
@@ -72,22 +76,27 @@ pub fn play_with(script: &Script, level: Isolation, prepare: impl FnOnce(&Databa
                 is_open: false,
             }
         });
+        let store = place.now();
         let onlooker = store.reader();
         let first = shown(store.rows(&onlooker));
         let mut play = Play {
-            store: &store,
+            script,
+            place: &place,
             lines: lines.collect(),
             onlooker,
             now: first.clone(),
             first,
+            prepared: HashMap::new(),
             played: Played {
                 transcript: String::new(),
                 outcome: Outcome::default(),
             },
         };
-        play.run(script);
+        play.run();
         play.end()
     });
+    let store = place.now();
+    assert!(store.db.prepared().is_empty());
     assert!(store.db.snapshots().is_empty());
     let report = store.db.verify().unwrap();
     assert!(report.is_sound(), "{:?}", report.faults);
@@ -98,14 +107,40 @@ pub fn play_with(script: &Script, level: Isolation, prepare: impl FnOnce(&Databa
 }
 
 impl<'a> Play<'a> {
-    fn run(&mut self, script: &'a Script) {
-        let mut rest: Vec<&Step> = script.steps.iter().collect();
+    fn run(&mut self) {
+        let mut rest: Vec<&Step> = self.script.steps.iter().collect();
         while !rest.is_empty() {
-            let is_free = |step: &&Step| self.lines[step.session - 1].pending.is_none();
+            let is_free =
+                |step: &&Step| step.session == 0 || self.lines[step.session - 1].pending.is_none();
             let next = rest.iter().position(is_free);
             let step = rest.remove(next.expect("somebody can go on"));
-            self.step(step);
+            match step.statement {
+                Statement::Restart => self.restart(step),
+                _ => self.step(step),
+            }
         }
+    }
+
+    /// Crashes, and goes on with what is left: prepared transactions, and what was committed.
+    fn restart(&mut self, step: &'a Step) {
+        self.place.crash();
+        for line in &mut self.lines {
+            assert!(line.pending.is_none(), "a session waits at a restart");
+            line.has_given_way |= line.is_open;
+            line.is_open = false;
+            line.pending = Some(step);
+            line.to.send(Statement::Restart).unwrap();
+        }
+        self.settle();
+        self.place.reopen(self.script);
+        let store = self.place.now();
+        self.onlooker = store.reader();
+        self.first = shown(store.rows(&self.onlooker));
+        assert_eq!(
+            self.first, self.now,
+            "a restart has changed what was committed"
+        );
+        self.played.line("restart", "ok");
     }
 
     fn step(&mut self, step: &'a Step) {
@@ -116,7 +151,7 @@ impl<'a> Play<'a> {
             return;
         }
         line.pending = Some(step);
-        line.is_open = !matches!(step.statement, Statement::Commit | Statement::Rollback);
+        line.is_open = !step.statement.ends();
         line.to.send(step.statement.clone()).unwrap();
         let mut answers = self.settle();
         // Its own answer first.
@@ -142,7 +177,7 @@ impl<'a> Play<'a> {
     }
 
     /// Takes note of an answer; true if it is that of a commit.
-    fn note(&mut self, step: &Step, answer: &Answer) -> bool {
+    fn note(&mut self, step: &'a Step, answer: &Answer) -> bool {
         let outcome = &mut self.played.outcome;
         match answer {
             Answer::GaveWay(_) => {
@@ -157,11 +192,17 @@ impl<'a> Play<'a> {
         if let Some(name) = &step.name {
             outcome.named.insert(name.clone(), answer.text().to_owned());
         }
-        let is_commit = step.statement == Statement::Commit;
-        if is_commit {
-            outcome.committed.push(step.session);
-        }
-        is_commit
+        let committed = match (&step.statement, answer) {
+            (Statement::Prepare(gid), _) => {
+                self.prepared.insert(gid, step.session);
+                None
+            }
+            (Statement::Commit, _) => Some(step.session),
+            (Statement::CommitPrepared(gid), Answer::Done(_)) => self.prepared.remove(&gid[..]),
+            _ => None,
+        };
+        outcome.committed.extend(committed);
+        committed.is_some()
     }
 
     /// Waits until every session has answered or waits for a lock; returns the answers.
@@ -174,7 +215,7 @@ impl<'a> Play<'a> {
             let before = answers.len();
             answers.extend(self.lines.iter_mut().filter_map(Line::answer));
             let pending = self.lines.iter().filter(|line| line.pending.is_some());
-            let waits = self.store.db.lock_waits();
+            let waits = self.place.now().db.lock_waits();
             let is_settled = answers.len() == before && stand_still(&waits) == pending.count();
             looks = if is_settled { looks + 1 } else { 0 };
             assert!(since.elapsed() < FOREVER / 20, "stuck: {waits:#?}");
@@ -185,7 +226,7 @@ impl<'a> Play<'a> {
 
     /// Reads without waiting, beside whatever the sessions are in the midst of.
     fn look_on(&mut self, has_committed: bool) {
-        let store = self.store;
+        let store = self.place.now();
         let first = shown(store.rows(&self.onlooker));
         assert_eq!(first, self.first, "what was seen has changed");
         let reader = store.reader();
@@ -211,13 +252,14 @@ impl<'a> Play<'a> {
 }
 
 /// A play that fails lets its sessions go.
-struct Release<'a>(&'a Store);
+struct Release<'a>(&'a Place);
 
 impl Drop for Release<'_> {
     fn drop(&mut self) {
-        while std::thread::panicking() && !self.0.db.lock_waits().is_empty() {
-            for wait in self.0.db.lock_waits() {
-                self.0.db.cancel(wait.transaction);
+        let db = self.0.now().db;
+        while std::thread::panicking() && !db.lock_waits().is_empty() {
+            for wait in db.lock_waits() {
+                db.cancel(wait.transaction);
             }
             std::thread::yield_now();
         }

@@ -40,7 +40,7 @@ pub struct Verdict {
 
 /// One statement of one session.
 pub struct Step {
-    /// Counted from 1.
+    /// Counted from 1; 0 is all of them.
     pub session: usize,
     /// As it stands in the file, without the session and the name of its answer.
     pub text: String,
@@ -64,6 +64,25 @@ pub enum Statement {
     RollbackTo(String),
     Commit,
     Rollback,
+    Prepare(String),
+    CommitPrepared(String),
+    RollbackPrepared(String),
+    Restart,
+}
+
+impl Statement {
+    /// Whether the session has no transaction after it.
+    pub fn ends(&self) -> bool {
+        matches!(
+            self,
+            Statement::Commit
+                | Statement::Rollback
+                | Statement::Prepare(_)
+                | Statement::CommitPrepared(_)
+                | Statement::RollbackPrepared(_)
+                | Statement::Restart
+        )
+    }
 }
 
 /// What a transaction chooses that is not the level of the section.
@@ -180,6 +199,12 @@ impl Script {
             "rows" => self.rows = rest.split_whitespace().map(row).collect(),
             "index" if rest == "unique value" => self.has_unique_values = true,
             "occurs:" => self.anomaly.add(rest),
+            "restart" => self.steps.push(Step {
+                session: 0,
+                text: word.to_owned(),
+                statement: Statement::Restart,
+                name: None,
+            }),
             _ => self.steps.push(Step::parse(word, rest)),
         }
     }
@@ -304,6 +329,9 @@ impl Statement {
             ["rollback", "to", name] => Statement::RollbackTo(name.to_owned()),
             ["commit"] => Statement::Commit,
             ["rollback"] => Statement::Rollback,
+            ["prepare", gid] => Statement::Prepare(gid.to_owned()),
+            ["commit", "prepared", gid] => Statement::CommitPrepared(gid.to_owned()),
+            ["rollback", "prepared", gid] => Statement::RollbackPrepared(gid.to_owned()),
             _ => panic!("`{text}` is no statement"),
         }
     }

@@ -1,7 +1,7 @@
 //! A session: a thread that runs one statement at a time, in a transaction that begins with the first.
 
 use super::script::{Begin, Filter, Keys, Scan, Statement};
-use super::store::{Numbers, Store, shown};
+use super::store::{Numbers, Place, shown};
 use longshore::{Error, Isolation, Result, Savepoint, Transaction, TransactionOptions};
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -23,16 +23,16 @@ pub enum Answer {
 
 /// What a session's thread has at hand.
 pub struct Session<'a> {
-    store: &'a Store,
+    place: &'a Place,
     level: Isolation,
     tx: Option<Transaction>,
     savepoints: HashMap<String, Savepoint>,
 }
 
 impl<'a> Session<'a> {
-    pub fn new(store: &'a Store, level: Isolation) -> Session<'a> {
+    pub fn new(place: &'a Place, level: Isolation) -> Session<'a> {
         Session {
-            store,
+            place,
             level,
             tx: None,
             savepoints: HashMap::new(),
@@ -61,6 +61,12 @@ impl<'a> Session<'a> {
             Error::UniqueViolation { .. } => {
                 return Answer::Refused("refused, another row has this value".into());
             }
+            Error::NotPrepared { .. } => {
+                return Answer::Refused("refused, nobody is prepared so".into());
+            }
+            Error::AlreadyPrepared { .. } => {
+                return Answer::GaveWay("refused, rolled back".into());
+            }
             other => panic!("no script expects this: {other}"),
         };
         assert!(error.is_retryable(), "{error}");
@@ -70,14 +76,28 @@ impl<'a> Session<'a> {
     }
 
     fn run(&mut self, statement: &Statement) -> Result<Answer> {
+        let store = self.place.now();
+        let resolved = match statement {
+            Statement::CommitPrepared(gid) => Some(store.db.commit_prepared(gid.as_bytes())),
+            Statement::RollbackPrepared(gid) => Some(store.db.rollback_prepared(gid.as_bytes())),
+            Statement::Restart => {
+                // The disk has crashed: nothing of that is written any more.
+                self.tx = None;
+                Some(Ok(()))
+            }
+            _ => None,
+        };
+        if let Some(resolved) = resolved {
+            return resolved.map(|()| Answer::Done("ok".into()));
+        }
         if self.tx.is_none() {
             let begin = match statement {
                 Statement::Begin(begin) => *begin,
                 _ => Begin::default(),
             };
-            self.tx = Some(self.store.db.begin_with(self.options(begin))?);
+            self.tx = Some(store.db.begin_with(self.options(begin))?);
         }
-        let (tx, table) = (self.tx.as_ref().expect("just begun"), &self.store.table);
+        let (tx, table) = (self.tx.as_ref().expect("just begun"), &store.table);
         let done = match statement {
             Statement::Begin(_) => None,
             Statement::Get { key, for_update } => {
@@ -124,6 +144,14 @@ impl<'a> Session<'a> {
             Statement::Rollback => {
                 self.tx.take().expect("just begun").rollback()?;
                 None
+            }
+            Statement::Prepare(gid) => {
+                let tx = self.tx.take().expect("just begun");
+                drop(tx.prepare(gid.as_bytes())?);
+                None
+            }
+            Statement::CommitPrepared(_) | Statement::RollbackPrepared(_) | Statement::Restart => {
+                unreachable!("it needs no transaction")
             }
         };
         Ok(Answer::Done(match done {

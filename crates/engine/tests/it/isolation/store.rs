@@ -1,12 +1,14 @@
-//! The database of a script, and how its rows are shown.
+//! The database of a script, across restarts, and how its rows are shown.
 
 use super::script::Script;
 use super::session::padded;
 use longshore::{
-    Background, Database, Durability, IndexSpec, Options, Transaction, TransactionOptions,
-    TypedTable,
+    Background, Database, IndexSpec, Options, Transaction, TransactionOptions, TypedTable,
 };
+use longshore_base::SystemEnvironment;
+use longshore_disk::{SimDisk, SimOptions};
 use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Values are numbers; the text makes rows long.
@@ -15,14 +17,53 @@ pub type Numbers = TypedTable<u64, (u64, String)>;
 /// Nobody waits as long as this, unless something is wrong.
 pub const FOREVER: Duration = Duration::from_secs(600);
 
+/// What there is from one restart to the next.
+#[derive(Clone)]
 pub struct Store {
+    disk: Arc<SimDisk>,
     pub db: Database,
     pub table: Numbers,
 }
 
+/// The store of a play: another one after each restart.
+pub struct Place(Mutex<Store>);
+
+impl Place {
+    pub fn new(script: &Script) -> Place {
+        let disk = Arc::new(SimDisk::new(1, SimOptions::default()));
+        let store = Store::open(disk, script);
+        let fill = |tx: &Transaction| {
+            let mut rows = script.rows.iter();
+            rows.try_for_each(|(key, value)| store.table.insert(tx, key, &padded(*value)))
+        };
+        store.db.update(fill).unwrap();
+        Place(Mutex::new(store))
+    }
+
+    pub fn now(&self) -> Store {
+        self.locked().clone()
+    }
+
+    /// Nothing reaches the disk any more.
+    pub fn crash(&self) {
+        self.locked().disk.crash_now();
+    }
+
+    /// Opens what the crash has left.
+    pub fn reopen(&self, script: &Script) {
+        let mut store = self.locked();
+        let disk = Arc::new(store.disk.crash_image(1));
+        *store = Store::open(disk, script);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Store> {
+        self.0.lock().unwrap()
+    }
+}
+
 impl Store {
-    pub fn new(script: &Script) -> Store {
-        let db = Options::new()
+    fn open(disk: Arc<SimDisk>, script: &Script) -> Store {
+        let options = Options::new()
             .page_size(4096)
             .pool_bytes(1 << 20)
             .log_segment_bytes(64 << 10)
@@ -32,24 +73,18 @@ impl Store {
             // So many that each session has slots of its own: their numbers, by which the victims of
             // deadlocks are chosen, are then in the order of their begins.
             .transactions_max(4096)
-            .durability(Durability::None)
             .background(Background::Off)
-            .lock_wait(FOREVER)
-            .in_memory()
-            .unwrap();
-        let table = Numbers::create(&db, "test").unwrap();
+            .lock_wait(FOREVER);
+        let env = Arc::new(SystemEnvironment::new());
+        let db = Database::open_with_disk(Arc::clone(&disk) as _, env, options).unwrap();
+        let table = Numbers::open_or_create(&db, "test").unwrap();
         if script.has_unique_values {
             let spec = IndexSpec::unique("value", "v1", |_: &u64, (value, _): &(u64, String)| {
                 [*value]
             });
-            table.create_index(&db, spec).unwrap();
+            table.open_or_create_index(&db, spec).unwrap();
         }
-        let fill = |tx: &Transaction| {
-            let mut rows = script.rows.iter();
-            rows.try_for_each(|(key, value)| table.insert(tx, key, &padded(*value)))
-        };
-        db.update(fill).unwrap();
-        Store { db, table }
+        Store { disk, db, table }
     }
 
     /// A reader that must never wait.
