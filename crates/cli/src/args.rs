@@ -377,8 +377,11 @@ pub struct OnlyDatabase {
 /// `longshore prepared`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A prepared transaction is one part of a commit that spans several databases. It keeps its locks, whatever
-crashes come, until it is told how the whole was decided.
+A prepared transaction is one part of a commit that spans several databases. It keeps its locks,
+whatever crashes come, until it is told how the whole was decided. Until then `get`, `scan` and
+`dump` show what was before it; a row that it has locked cannot be changed, nor a table dropped
+that it has used. Without --commit and --rollback, all are listed. A name that none has is exit
+code 1.
 
 Examples:
   longshore prepared db
@@ -393,6 +396,9 @@ pub struct Prepared {
     /// Roll the transaction of this name back
     #[arg(long, value_name = "GID")]
     pub rollback: Option<String>,
+    /// Names in hexadecimal, for those that are not text
+    #[arg(long)]
+    pub hex: bool,
     #[command(flatten)]
     pub global: Global,
 }
@@ -400,7 +406,7 @@ pub struct Prepared {
 /// `longshore dump`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A dump is one snapshot-like pass in one transaction: what others write meanwhile waits for it.
+A dump of a table is one snapshot. What prepared transactions have changed is not in it.
 
 Examples:
   longshore dump db zones > zones.jsonl

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 pub const CODES: &str = "\
 Exit codes:
   0  done
-  1  not found: no such row, no such table; or `verify` found damage, `bench` inconsistent data,
-     `lab check` a miss ratio that differs
+  1  not found: no such row, no such table, nobody prepared so; or `verify` found damage,
+     `bench` inconsistent data, `lab check` a miss ratio that differs
   2  the command line is wrong
   3  the input data is wrong (the line is named, or the byte)
   4  the store failed: disk full, permission denied, damage, not a database, ...

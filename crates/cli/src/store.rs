@@ -7,8 +7,9 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
+use std::time::Duration;
 
-use longshore::{Database, Error, IoMode, Options, Table, Transaction};
+use longshore::{Database, Error, IoMode, Options, Table, Transaction, TransactionOptions};
 
 use crate::args::{Durability, Global, Io};
 use crate::exit::{Code, Failure, Outcome};
@@ -187,50 +188,32 @@ fn shape_key(table: &Table) -> Vec<u8> {
     table.id().get().to_string().into_bytes()
 }
 
-/// Rows read in one transaction of a long scan.
-const STRIDE_ROWS: usize = 10_000;
-
 /// Calls `row` with each row of a range, in order, until it says to stop.
 ///
-/// A long scan takes several transactions, one after another, so that its locks stay few. Nothing
-/// comes between them: the database is open in this process only, which does nothing else.
+/// Reads a snapshot: the locks of prepared transactions are in nobody's way, and their changes are not seen.
 ///
 /// # Errors
 /// The engine's, and those of `row`.
 pub fn for_each_row(
     db: &Database,
     table: &Table,
-    mut bounds: Bounds,
+    bounds: Bounds,
     direction: Direction,
     mut row: impl FnMut(&[u8], &[u8]) -> Outcome<ControlFlow<()>>,
 ) -> Outcome {
-    loop {
-        let tx = db.begin()?;
-        let cursor = tx.scan(table, bounds.clone())?;
-        let mut cursor = match direction {
-            Direction::Forward => cursor,
-            Direction::Reverse => cursor.reverse(),
-        };
-        let (mut rows, mut last) = (0, None);
-        while rows < STRIDE_ROWS
-            && let Some((key, value)) = cursor.next_row()?
-        {
-            rows += 1;
-            if row(key, value)?.is_break() {
-                break;
-            }
-            if rows == STRIDE_ROWS {
-                last = Some(key.to_vec());
-            }
-        }
-        drop(cursor);
-        tx.commit()?;
-        match (last, direction) {
-            (None, _) => return Ok(()),
-            (Some(last), Direction::Forward) => bounds.0 = Bound::Excluded(last),
-            (Some(last), Direction::Reverse) => bounds.1 = Bound::Excluded(last),
+    let tx = db.begin_with(TransactionOptions::new().read_only())?;
+    let cursor = tx.scan(table, bounds)?;
+    let mut cursor = match direction {
+        Direction::Forward => cursor,
+        Direction::Reverse => cursor.reverse(),
+    };
+    while let Some((key, value)) = cursor.next_row()? {
+        if row(key, value)?.is_break() {
+            break;
         }
     }
+    drop(cursor);
+    Ok(tx.commit()?)
 }
 
 /// The direction of a scan.
@@ -272,6 +255,9 @@ impl From<Durability> for longshore::Durability {
     }
 }
 
+/// Nobody else is at work, but for the upkeep, and what is prepared lets nothing go.
+const LOCK_WAIT: Duration = Duration::from_millis(300);
+
 fn options(global: &Global) -> Outcome<Options> {
     let size = |name: &str, bytes: u64| {
         usize::try_from(bytes).map_err(|_| Failure::usage(format!("{name} is too large: {bytes}")))
@@ -286,6 +272,7 @@ fn options(global: &Global) -> Outcome<Options> {
         .log_bytes_max(global.log_bytes_max)
         .replacement(global.replacement.to_string())
         .durability(global.durability.into())
+        .lock_wait(LOCK_WAIT)
         .io(io);
     Ok(match global.page_size {
         Some(bytes) => options.page_size(size("--page-size", bytes)?),
@@ -295,7 +282,20 @@ fn options(global: &Global) -> Outcome<Options> {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::new(code_of(&error), error.to_string())
+        let hint = match waited_for_lock(&error) {
+            true => "; a prepared transaction has it: see `longshore prepared`",
+            false => "",
+        };
+        Failure::new(code_of(&error), format!("{error}{hint}"))
+    }
+}
+
+/// Whether a lock was not to be had. The command is alone with the database, so nobody at work has it.
+fn waited_for_lock(error: &Error) -> bool {
+    match error {
+        Error::LockTimeout { .. } => true,
+        Error::GaveUp { last, .. } => waited_for_lock(last),
+        _ => false,
     }
 }
 

@@ -176,11 +176,16 @@ impl View {
     }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
+/// Two digits for each byte.
+pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn from_hex(text: &str) -> Result<Vec<u8>, String> {
+/// The bytes that [`to_hex`] gives these digits for.
+///
+/// # Errors
+/// What else the text is, in words.
+pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let refusal = || format!("\"{text}\" is not hexadecimal: two digits for each byte");
     if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) || !text.len().is_multiple_of(2) {
         return Err(refusal());

@@ -4,6 +4,7 @@ use crate::args::{Global, Output, Prepared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{self, Rows, Shown};
 use crate::store::{Purpose, Store};
+use crate::view::{from_hex, to_hex};
 use longshore::Error;
 use serde_json::json;
 
@@ -12,22 +13,31 @@ use serde_json::json;
 /// # Errors
 /// The engine's, as that there is none of that name.
 pub fn run(global: &Global, args: &Prepared) -> Outcome {
-    let store = Store::open(&args.db, global, Purpose::Write)?;
+    let bytes_of = |gid: &str| match args.hex {
+        true => from_hex(gid).map_err(Failure::usage),
+        false => Ok(gid.as_bytes().to_vec()),
+    };
     match (&args.commit, &args.rollback) {
         (Some(gid), _) => {
-            store.db.commit_prepared(gid.as_bytes()).map_err(refused)?;
+            let bytes = bytes_of(gid)?;
+            let store = Store::open(&args.db, global, Purpose::Write)?;
+            store.db.commit_prepared(&bytes).map_err(refused)?;
             tell(global, gid, "committed");
+            store.close()
         }
         (None, Some(gid)) => {
-            store
-                .db
-                .rollback_prepared(gid.as_bytes())
-                .map_err(refused)?;
+            let bytes = bytes_of(gid)?;
+            let store = Store::open(&args.db, global, Purpose::Write)?;
+            store.db.rollback_prepared(&bytes).map_err(refused)?;
             tell(global, gid, "rolled back");
+            store.close()
         }
-        (None, None) => list(global, &store)?,
+        (None, None) => {
+            let store = Store::open(&args.db, global, Purpose::Read)?;
+            list(global, args, &store)?;
+            store.close()
+        }
     }
-    store.close()
 }
 
 fn refused(error: Error) -> Failure {
@@ -47,7 +57,7 @@ fn tell(global: &Global, gid: &str, what: &str) {
     }
 }
 
-fn list(global: &Global, store: &Store) -> Outcome {
+fn list(global: &Global, args: &Prepared, store: &Store) -> Outcome {
     let format = match global.json {
         true => Output::Json,
         false => Output::Table,
@@ -56,10 +66,10 @@ fn list(global: &Global, store: &Store) -> Outcome {
     let mut rows = Rows::new(output::stdout(), format, columns)?;
     let all = store.db.prepared();
     for view in &all {
-        let (gid, txn) = (String::from_utf8_lossy(&view.gid), view.txn.get());
+        let (gid, txn) = (shown(&view.gid, args.hex), view.txn.get());
         rows.push(match global.json {
             true => Shown::Json(json!({ "gid": gid, "transaction": txn }).to_string()),
-            false => Shown::Cells(vec![gid.into_owned(), txn.to_string()]),
+            false => Shown::Cells(vec![gid, txn.to_string()]),
         })?;
     }
     rows.finish()?;
@@ -67,4 +77,13 @@ fn list(global: &Global, store: &Store) -> Outcome {
         println!("{} has no prepared transactions", store.path);
     }
     Ok(())
+}
+
+/// A name on one line, whatever its bytes.
+fn shown(gid: &[u8], hex: bool) -> String {
+    match str::from_utf8(gid) {
+        _ if hex => to_hex(gid),
+        Ok(text) if !text.contains(char::is_control) => text.to_owned(),
+        _ => format!("\"{}\", see --hex", gid.escape_ascii()),
+    }
 }

@@ -28,7 +28,8 @@ pub fn run(global: &Global, args: &OnlyDatabase) -> Outcome {
         .group("database")
         .add_plain("database", args.db.as_str())
         .add_plain("tables", tables)
-        .add_plain("indexes", indexes);
+        .add_plain("indexes", indexes)
+        .add_plain("prepared_transactions", store.db.prepared().len() as u64);
     add_disk(&mut figures, &stats);
     add_memory(&mut figures, &stats);
     add_work(&mut figures, &stats);

@@ -28,10 +28,17 @@ pub fn run(global: &Global, args: &OnlyDatabase) -> Outcome {
         }
         Err(error) => return Err(error.into()),
     };
+    let prepared = store.db.prepared().len() as u64;
     let mut out = output::stdout();
     match global.json {
-        true => writeln!(out, "{}", to_json(&report))?,
-        false => print_words(&mut out, &args.db, &report)?,
+        true => writeln!(out, "{}", to_json(&report, prepared))?,
+        false => {
+            print_words(&mut out, &args.db, &report)?;
+            if prepared > 0 {
+                let prepared = units::plural(prepared, "prepared transaction");
+                writeln!(out, "{prepared} not decided: see `longshore prepared`")?;
+            }
+        }
     }
     out.flush()?;
     store.close()?;
@@ -87,7 +94,7 @@ fn print_words(out: &mut impl Write, db: &str, report: &VerifyReport) -> Outcome
     Ok(())
 }
 
-fn to_json(report: &VerifyReport) -> serde_json::Value {
+fn to_json(report: &VerifyReport, prepared: u64) -> serde_json::Value {
     let tables = report.tables.iter().map(|table| {
         json!({
             "table": table.name,
@@ -110,6 +117,7 @@ fn to_json(report: &VerifyReport) -> serde_json::Value {
         "sound": report.is_sound(),
         "pages": report.pages,
         "pages_used": report.pages_used,
+        "prepared_transactions": prepared,
         "tables": tables.collect::<Vec<_>>(),
         "faults": faults.collect::<Vec<_>>(),
     })
