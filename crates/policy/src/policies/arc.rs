@@ -187,6 +187,11 @@ mod tests {
             "t1: 7 8 9 | t2: 6 | b1: - | b2: (2) (3) (4) (5) | p=4",
             "three ghosts to one: three frames more, but no more than there are"
         );
+        assert_eq!(
+            bench.use_page(5),
+            "t1: 8 9 | t2: 6 5 | b1: (7) | b2: (2) (3) (4) | p=3",
+            "T1 has its share, and gives the victim because 5 comes from B2"
+        );
     }
 
     #[test]

@@ -216,4 +216,17 @@ mod tests {
             "t1: 8 | t2: 3 1 | b1: (4) (6) (7) | b2: (2) | p=0"
         );
     }
+
+    #[test]
+    fn the_target_moves_after_the_victim_is_chosen() {
+        let mut bench = Bench::new("car", 4);
+        assert_eq!(
+            bench.use_pages([1, 2, 3, 4, 1, 5, 2, 3, 1, 6]),
+            "t1: 5 6 | t2: 3 1 | b1: (4) | b2: (2) | p=2"
+        );
+        assert_eq!(
+            bench.use_page(4),
+            "t1: 6 | t2: 3 1 4 | b1: (5) | b2: (2) | p=3"
+        );
+    }
 }

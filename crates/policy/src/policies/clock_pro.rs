@@ -555,6 +555,19 @@ mod tests {
     }
 
     #[test]
+    fn no_page_becomes_hot_in_the_place_of_one_that_was_used() {
+        let mut bench = Bench::new("clock-pro", 5);
+        assert_eq!(
+            bench.use_pages([1, 2, 3, 4, 5, 1, 2, 3, 4]),
+            "clock: hot 1:1 hot 2:1 hot 3:1 4:1 5 | cold: 4:1 5 | target=2"
+        );
+        assert_eq!(
+            bench.use_page(6),
+            "clock: hot 1 hot 2 hot 3 4 6 | cold: 4 6 | target=3"
+        );
+    }
+
+    #[test]
     fn ghosts_that_are_too_many_are_forgotten() {
         let mut bench = Bench::new("clock-pro:ghosts=50%", 4);
         assert_eq!(
