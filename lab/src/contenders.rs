@@ -88,7 +88,8 @@ fn all() -> Vec<String> {
     std::iter::once("opt".to_string()).chain(names).collect()
 }
 
-fn split(list: &str) -> Vec<String> {
+/// The specifications of such a list.
+pub(crate) fn split(list: &str) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for part in list
         .split(',')

@@ -69,6 +69,15 @@ pub enum LabError {
     /// The picture cannot be drawn.
     #[error("cannot draw the picture: {0}")]
     Figure(#[from] PlotError),
+    /// A replacement for the pool cannot be understood.
+    #[error("{0}")]
+    Replacement(#[from] longshore_pool::ReplacementError),
+    /// The pool cannot serve.
+    #[error(transparent)]
+    Pool(#[from] longshore_pool::PoolError),
+    /// The data file cannot be made.
+    #[error(transparent)]
+    Disk(#[from] longshore_disk::DiskError),
     /// The answer cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -95,15 +104,20 @@ impl LabError {
     /// Whose fault it is.
     pub fn blame(&self) -> Blame {
         match self {
-            LabError::Usage(_) | LabError::Policy(_) | LabError::UnknownFormat { .. } => {
-                Blame::CommandLine
-            }
+            LabError::Usage(_)
+            | LabError::Policy(_)
+            | LabError::Replacement(_)
+            | LabError::UnknownFormat { .. } => Blame::CommandLine,
             LabError::Trace { source, .. } if !source.is_bad_input() => Blame::System,
             LabError::Trace { .. }
             | LabError::Reference { .. }
             | LabError::Empty { .. }
             | LabError::TooLong { .. } => Blame::Input,
-            LabError::File { .. } | LabError::Figure(_) | LabError::Output(_) => Blame::System,
+            LabError::File { .. }
+            | LabError::Figure(_)
+            | LabError::Pool(_)
+            | LabError::Disk(_)
+            | LabError::Output(_) => Blame::System,
             LabError::Deviates { .. } => Blame::Result,
         }
     }

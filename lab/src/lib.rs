@@ -4,7 +4,8 @@
 //!
 //! # Protocol
 //! A command asks [`input`] for a trace, which [`format`] reads from a file or [`workload`] draws; [`simulate`] runs
-//! policies over it, on all cores; `report` prints what came of it. Policies and the simulator itself are
+//! policies over it, on all cores; `report` prints what came of it. [`live`] runs
+//! the same on the real pool. Policies and the simulator itself are
 //! `longshore-policy`'s.
 
 #![forbid(unsafe_code)]
@@ -15,8 +16,10 @@ mod commands;
 pub mod contenders;
 pub mod curve;
 mod error;
+pub mod experiments;
 pub mod format;
 pub mod input;
+pub mod live;
 mod progress;
 pub mod published;
 mod report;
@@ -30,7 +33,9 @@ use clap::Subcommand;
 
 pub use commands::advise::Settings as AdviseSettings;
 pub use commands::check::{Settings as CheckSettings, print as print_comparisons};
+pub use commands::experiment::Settings as ExperimentSettings;
 pub use commands::mrc::Settings as MrcSettings;
+pub use commands::replay::Settings as ReplaySettings;
 pub use commands::trace::Settings as TraceSettings;
 pub use error::{Blame, LabError};
 pub use progress::Progress;
@@ -47,6 +52,10 @@ pub enum Command {
     Advise(AdviseSettings),
     /// Compare our miss ratios with those that others published
     Check(CheckSettings),
+    /// Run a trace on the real pool, from many threads: throughput, hit ratio, contention
+    Replay(ReplaySettings),
+    /// Repeat an experiment of the papers on replacement, with their values beside ours
+    Experiment(ExperimentSettings),
     /// List policies with their parameters, workloads, and formats of traces
     List,
 }
@@ -61,6 +70,8 @@ pub fn run(command: &Command, out: &mut impl Write) -> Result<(), LabError> {
         Command::Mrc(settings) => commands::mrc::run(settings, out),
         Command::Advise(settings) => commands::advise::run(settings, out),
         Command::Check(settings) => commands::check::run(settings, out),
+        Command::Replay(settings) => commands::replay::run(settings, out),
+        Command::Experiment(settings) => commands::experiment::run(settings, out),
         Command::List => commands::list::run(out),
     }
 }

@@ -1,0 +1,51 @@
+//! Workloads on the real pool: real pages, real reads, many threads.
+//!
+//! # Protocol
+//! A [`Ground`] is a trace and a data file that has its pages; [`Ground::pool`] makes a pool of so many frames over it.
+//! [`run`] lets threads use the pages, each those of its own share of the trace, once or for some time, and tells what
+//! came of it: throughput, misses, waits, processor time.
+//!
+//! Reference number `n` is that of thread `n` modulo the threads. NBG and its kin draw for 64 threads in turn, so 64
+//! threads have each what is its own, and fewer have several of them in turn: the workload is the same whatever the
+//! number of threads.
+
+mod ground;
+mod processor;
+mod run;
+
+pub use ground::{DISK_MEMORY_MAX, Ground, Place, Reads};
+pub use run::{Length, Measured, run};
+
+use longshore_pool::{HandKind, MissMode, Replacement};
+
+/// How a pool is set up.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Who chooses the pages that leave.
+    pub replacement: Replacement,
+    /// Nb-GCLOCK's hand.
+    pub hand: HandKind,
+    /// Nb-GCLOCK's greatest weight.
+    pub weight_max: u8,
+    /// What threads do that miss the same page.
+    pub miss: MissMode,
+    /// How the file is read.
+    pub reads: Reads,
+    /// Frames that pages can have.
+    pub frames: u32,
+}
+
+impl Setup {
+    /// The pool as it is by default, with this policy and so many frames.
+    pub fn new(replacement: Replacement, frames: u32) -> Setup {
+        let defaults = longshore_pool::PoolOptions::default();
+        Setup {
+            replacement,
+            hand: defaults.hand,
+            weight_max: defaults.weight_max,
+            miss: defaults.miss,
+            reads: Reads::AsTheyCome,
+            frames,
+        }
+    }
+}
