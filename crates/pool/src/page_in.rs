@@ -88,7 +88,7 @@ impl Pool {
         let Some(mut owned) = self.take_frame(page, request.frames)? else {
             return Ok(None);
         };
-        self.fill(&mut owned, page, content.as_deref(), request);
+        self.fill(&mut owned, page, content.as_deref());
         if let Some(buffer) = content {
             buffer.give_back();
         }
@@ -113,13 +113,7 @@ impl Pool {
     }
 
     /// Puts a page into a frame of ours; it is Resident then, and latched by us.
-    fn fill(
-        &self,
-        owned: &mut OwnedFrame<'_>,
-        page: PageId,
-        content: Option<&[u8]>,
-        request: Request,
-    ) {
+    fn fill(&self, owned: &mut OwnedFrame<'_>, page: PageId, content: Option<&[u8]>) {
         let frame = self.frames.get(owned.id());
         frame.header.word.begin_load();
         frame.header.set_page(page);
@@ -128,10 +122,8 @@ impl Pool {
         if let Some(content) = content {
             copy_from_bytes(content, &mut bytes);
         }
-        frame
-            .header
-            .word
-            .publish(self.cap_of(request.reason).min(1));
+        // The paper's sweep lowers a weight and then tests it, ours tests first: its first weight of 1 is our 0.
+        frame.header.word.publish(0);
     }
 
     /// Turns the loader's latch into what the caller wants.
