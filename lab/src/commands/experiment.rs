@@ -12,6 +12,7 @@ use crate::error::LabError;
 use crate::experiments::{
     About, Bench, EXPERIMENTS, Findings, Plan, figure, fill, markdown, objects, print,
 };
+use crate::live::FRAMES_ENOUGH;
 use crate::progress::Progress;
 use crate::report::Output;
 
@@ -32,7 +33,7 @@ pub struct Settings {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
     /// Sizes of the pool in pages, at least 24 [default: the paper's]
-    #[arg(long, value_name = "PAGES,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(24..))]
+    #[arg(long, value_name = "PAGES,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(i64::from(FRAMES_ENOUGH)..))]
     pub capacity: Vec<u32>,
     /// A workload or the file of a trace [default: what the paper's authors really ran]
     #[arg(long, value_name = "FILE|WORKLOAD")]
@@ -119,7 +120,8 @@ pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), LabError> {
         tell(settings, about, &findings, out)?;
         output.draw(|| figure(about, &findings))?;
         if let Some(document) = &settings.fill {
-            let text = filled(document, about, &markdown(&findings))?;
+            let text = picture(settings, about) + &markdown(&findings);
+            let text = filled(document, about, &text)?;
             let path = document.to_string_lossy();
             std::fs::write(document, text).map_err(LabError::file("write", &path))?;
         }
@@ -167,6 +169,21 @@ fn tell(
         writeln!(out, "{object}")?;
     }
     Ok(())
+}
+
+/// The picture as a document shows it, if it is drawn beside the document or below.
+fn picture(settings: &Settings, about: &About) -> String {
+    let beside = settings
+        .fill
+        .as_ref()
+        .and_then(|document| document.parent());
+    let folder = settings.figures.as_ref().zip(beside);
+    let folder = folder.and_then(|(figures, beside)| figures.strip_prefix(beside).ok());
+    let link = folder.map(|folder| {
+        let file = folder.join(format!("{}.svg", about.name));
+        format!("![{}]({})\n\n", about.asks, file.display())
+    });
+    link.unwrap_or_default()
 }
 
 /// The document with these tables in it.

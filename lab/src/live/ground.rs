@@ -22,6 +22,8 @@ use crate::error::LabError;
 pub const DISK_MEMORY_MAX: u64 = 2 << 30;
 /// Page numbers from here on are too large for a file.
 const NUMBER_MAX: u64 = 1 << 25;
+/// With so many frames any pool works.
+pub const FRAMES_ENOUGH: u32 = 24;
 const FILE: &str = "longshore-lab-pages";
 
 /// Where the data file lies.
@@ -152,10 +154,7 @@ impl Ground {
         for _ in 0..TRIES {
             let pool = match self.try_pool(setup, &file, bytes as usize) {
                 Ok(pool) => pool,
-                Err(PoolError::TooSmall { minimum, .. }) if bytes < minimum as i64 => {
-                    bytes = minimum as i64;
-                    continue;
-                }
+                Err(PoolError::TooSmall { .. }) => break,
                 Err(error) => return Err(error.into()),
             };
             let lacking = wanted - pool.stats().frames_free as i64;
@@ -164,8 +163,9 @@ impl Ground {
             }
             bytes = (bytes + lacking * FRAME_BYTES).max(1);
         }
-        let what = format!("the pool cannot have just {wanted} pages; 24 are the least");
-        Err(LabError::Usage(what))
+        Err(LabError::Usage(format!(
+            "{wanted} pages are too few for the pool to work; {FRAMES_ENOUGH} are enough"
+        )))
     }
 
     fn try_pool(
@@ -285,7 +285,7 @@ mod tests {
         let error = ground
             .pool(&Setup::new("lru".parse().unwrap(), 1))
             .unwrap_err();
-        assert!(error.to_string().contains("just 1 pages"), "{error}");
+        assert!(error.to_string().contains("1 pages are too few"), "{error}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod ground;
 mod processor;
 mod run;
 
-pub use ground::{DISK_MEMORY_MAX, Ground, Place, Reads};
+pub use ground::{DISK_MEMORY_MAX, FRAMES_ENOUGH, Ground, Place, Reads};
 pub use run::{Length, Measured, run};
 
 use longshore_pool::{HandKind, MissMode, Replacement};

@@ -151,8 +151,8 @@ struct Tour {
 fn fill(pool: &Pool, ground: &Ground) -> Result<(), PoolError> {
     let frames = pool.stats().frames_free as usize;
     if ground.distinct() <= frames {
-        // Three times: often used pages are then as heavy as they can be by default.
-        return (0..3).try_for_each(|_| ground.each().try_for_each(|page| touch(pool, page)));
+        // So often that each is as heavy as a page can be.
+        return (0..16).try_for_each(|_| ground.each().try_for_each(|page| touch(pool, page)));
     }
     ground
         .first(frames * FILL)

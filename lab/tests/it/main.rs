@@ -1,5 +1,6 @@
 //! The laboratory: readers against any bytes, and simulations against what others published.
 
+mod experiments;
 mod formats;
 mod live;
 mod reference;

@@ -5,6 +5,7 @@ mod bad_store;
 mod harness;
 mod kill;
 mod lab;
+mod lab_live;
 mod load;
 mod look;
 mod names;
