@@ -153,7 +153,8 @@ impl<'a> Workload<'a> {
         };
         let key = self.key();
         let outcome = match self.choices.below(100) {
-            0..45 => self.put(client, &name, &table, key),
+            0..33 => self.put(client, &name, &table, key),
+            33..45 => self.modify(client, &name, &table, key),
             45..65 => self.delete(client, &name, &table, key),
             65..72 => self.delete_range(client, &name, &table),
             72..85 => self.get(client, &name, &table, &key),
@@ -188,6 +189,53 @@ impl<'a> Workload<'a> {
         Ok(same(refused, violates, || {
             format!("unique key of {name} {}", Short(&key))
         }))
+    }
+
+    fn modify(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        table: &Table,
+        key: Vec<u8>,
+    ) -> Result<Result<(), String>, Error> {
+        let before = self.seen_by(client, name, &key).map(<[u8]>::to_vec);
+        let after = before.as_ref().map(|before| self.variant(before));
+        trace(|| format!("  modify {name} {}", Short(&key)));
+        let violates = after
+            .as_ref()
+            .is_some_and(|after| self.violates(client, name, &key, after));
+        let mut found = None;
+        let outcome = client.transaction.modify(table, &key, |value| {
+            found = Some(value.clone());
+            if let Some(after) = &after {
+                value.clone_from(after);
+            }
+            Ok(())
+        });
+        let refused = matches!(outcome, Err(Error::UniqueViolation { .. }));
+        let changed = !refused && outcome?;
+        client.reads.push(Read::key(name, &key));
+        let is_row = changed == (after.is_some() && !violates);
+        if let Some(after) = after.filter(|_| changed) {
+            let change = Change::Put(name.to_owned(), key.clone(), after);
+            client.changes.push(change);
+        }
+        Ok(same(
+            (found, refused, is_row),
+            (before, violates, true),
+            || format!("modification of {name} {}", Short(&key)),
+        ))
+    }
+
+    /// The same value, or one with other bytes from some place on.
+    fn variant(&mut self, value: &[u8]) -> Vec<u8> {
+        if self.choices.one_in(4) {
+            return value.to_vec();
+        }
+        let kept = self.choices.index(value.len() + 1);
+        let mut variant = self.value();
+        variant.splice(0..0, value[..kept].iter().copied());
+        variant
     }
 
     /// Whether another row that the client sees has the unique key that this value has.

@@ -48,26 +48,27 @@ impl Delivery {
         date: u64,
     ) -> Result<()> {
         let key = key::order(at, order);
-        let mut row = tables.order.get_for_update(tx, &key)?;
-        row.set(Order::CARRIER, self.carrier);
-        tables.order.update(tx, &key, &row)?;
+        let (lines, customer) = tables.order.modify(tx, &key, |row| {
+            row.set(Order::CARRIER, self.carrier);
+            (row.get(Order::LINES), row.get(Order::CUSTOMER))
+        })?;
 
         let mut amount = 0;
-        for line in 1..=row.get(Order::LINES) {
+        for line in 1..=lines {
             let key = key::order_line(at, order, line);
-            let mut line = tables.order_line.get_for_update(tx, &key)?;
-            amount += line.get(OrderLine::AMOUNT);
-            line.set(OrderLine::DELIVERED, date);
-            tables.order_line.update(tx, &key, &line)?;
+            amount += tables.order_line.modify(tx, &key, |line| {
+                line.set(OrderLine::DELIVERED, date);
+                line.get(OrderLine::AMOUNT)
+            })?;
         }
 
-        let key = key::customer(at, row.get(Order::CUSTOMER));
-        let mut customer = tables.customer.get_for_update(tx, &key)?;
-        let balance = customer.get(Customer::BALANCE);
-        customer.set(Customer::BALANCE, balance + amount);
-        let deliveries = customer.get(Customer::DELIVERIES);
-        customer.set(Customer::DELIVERIES, deliveries.wrapping_add(1));
-        tables.customer.update(tx, &key, &customer)
+        let key = key::customer(at, customer);
+        tables.customer.modify(tx, &key, |customer| {
+            let balance = customer.get(Customer::BALANCE);
+            customer.set(Customer::BALANCE, balance + amount);
+            let deliveries = customer.get(Customer::DELIVERIES);
+            customer.set(Customer::DELIVERIES, deliveries.wrapping_add(1));
+        })
     }
 }
 

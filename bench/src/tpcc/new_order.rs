@@ -5,7 +5,7 @@
 
 use super::client::Ended;
 use super::key::{self, DistrictId};
-use super::layout::{Layout, Row};
+use super::layout::{Layout, Row, Text};
 use super::random::{self, ORIGINAL, one_of_hundred};
 use super::scale::{DISTRICTS, Scale};
 use super::schema::{
@@ -81,10 +81,11 @@ impl NewOrder {
         black_box((customer.get(Customer::LAST), customer.get(Customer::CREDIT)));
 
         let at = key::district(self.at);
-        let mut district = tables.district.get_for_update(tx, &at)?;
-        let order = district.get(District::NEXT_ORDER);
-        district.set(District::NEXT_ORDER, order + 1);
-        tables.district.update(tx, &at, &district)?;
+        let (order, district_tax) = tables.district.modify(tx, &at, |district| {
+            let order = district.get(District::NEXT_ORDER);
+            district.set(District::NEXT_ORDER, order + 1);
+            (order, district.get(District::TAX))
+        })?;
 
         self.insert_order(tx, tables, order, date)?;
         for (number, row) in (1..).zip(&rows) {
@@ -93,7 +94,7 @@ impl NewOrder {
         }
         let warehouse = key::warehouse(self.at.warehouse);
         let warehouse = tables.warehouse.get(tx, &warehouse)?;
-        let tax = warehouse.get(Warehouse::TAX) + district.get(District::TAX);
+        let tax = warehouse.get(Warehouse::TAX) + district_tax;
         let sum: i64 = rows.iter().map(|row| row.get(OrderLine::AMOUNT)).sum();
         // What the terminal would show.
         black_box(sum * (WHOLE - discount) / WHOLE * (WHOLE + i64::from(tax)) / WHOLE);
@@ -112,24 +113,22 @@ impl NewOrder {
             return Ok(None);
         };
         let key = key::stock(line.supply_warehouse, line.item);
-        let mut stock = tables.stock.get_for_update(tx, &key)?;
-        let ordered = i16::from(line.quantity);
-        let left = stock.get(Stock::QUANTITY) - ordered;
-        let refilled = if left < 10 { left + 91 } else { left };
-        stock.set(Stock::QUANTITY, refilled);
-        stock.set(Stock::YTD, stock.get(Stock::YTD) + u32::from(line.quantity));
-        stock.set(Stock::ORDERS, stock.get(Stock::ORDERS).wrapping_add(1));
         let is_remote = line.supply_warehouse != self.at.warehouse;
-        let remote = stock.get(Stock::REMOTE);
-        stock.set(Stock::REMOTE, remote.wrapping_add(u16::from(is_remote)));
-        tables.stock.update(tx, &key, &stock)?;
-
+        let (info, is_branded) = tables.stock.modify(tx, &key, |stock| {
+            let left = stock.get(Stock::QUANTITY) - i16::from(line.quantity);
+            let refilled = if left < 10 { left + 91 } else { left };
+            stock.set(Stock::QUANTITY, refilled);
+            stock.set(Stock::YTD, stock.get(Stock::YTD) + u32::from(line.quantity));
+            stock.set(Stock::ORDERS, stock.get(Stock::ORDERS).wrapping_add(1));
+            let remote = stock.get(Stock::REMOTE);
+            stock.set(Stock::REMOTE, remote.wrapping_add(u16::from(is_remote)));
+            let infos = stock.get(Stock::DISTRICT_INFO);
+            let (infos, _) = infos.as_chunks();
+            let info = infos[usize::from(self.at.district) - 1];
+            (info, is_original(&stock.get(Stock::DATA)))
+        })?;
         // Goods of a brand are marked on the terminal.
-        let is_original = |data: &[u8]| data.windows(ORIGINAL.len()).any(|part| part == ORIGINAL);
-        black_box(
-            is_original(item.get(Item::DATA).as_bytes())
-                && is_original(stock.get(Stock::DATA).as_bytes()),
-        );
+        black_box(is_branded && is_original(&item.get(Item::DATA)));
         let mut row = Row::blank();
         row.set(OrderLine::ITEM, line.item);
         row.set(OrderLine::SUPPLY_WAREHOUSE, line.supply_warehouse);
@@ -137,9 +136,6 @@ impl NewOrder {
         row.set(OrderLine::QUANTITY, line.quantity);
         let price = item.get(Item::PRICE);
         row.set(OrderLine::AMOUNT, price * i64::from(line.quantity));
-        let infos = stock.get(Stock::DISTRICT_INFO);
-        let (infos, _) = infos.as_chunks();
-        let info = infos[usize::from(self.at.district) - 1];
         row.set(OrderLine::DISTRICT_INFO, info);
         Ok(Some(row))
     }
@@ -160,4 +156,10 @@ impl NewOrder {
             .order_by_customer
             .insert(tx, &by_customer, &Row::empty())
     }
+}
+
+/// Whether goods with these data are of a brand.
+fn is_original(data: &Text<50>) -> bool {
+    let mut parts = data.as_bytes().windows(ORIGINAL.len());
+    parts.any(|part| part == ORIGINAL)
 }

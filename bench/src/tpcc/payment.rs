@@ -53,16 +53,17 @@ impl Payment {
         let customer = self.pay(tx, tables)?;
 
         let at = key::district(self.at);
-        let mut district = tables.district.get_for_update(tx, &at)?;
-        district.set(District::YTD, district.get(District::YTD) + self.amount);
-        tables.district.update(tx, &at, &district)?;
+        let district = tables.district.modify(tx, &at, |district| {
+            district.set(District::YTD, district.get(District::YTD) + self.amount);
+            district.get(District::NAME)
+        })?;
 
         let at = key::warehouse(self.at.warehouse);
-        let mut warehouse = tables.warehouse.get_for_update(tx, &at)?;
-        warehouse.set(Warehouse::YTD, warehouse.get(Warehouse::YTD) + self.amount);
-        tables.warehouse.update(tx, &at, &warehouse)?;
+        let warehouse = tables.warehouse.modify(tx, &at, |warehouse| {
+            warehouse.set(Warehouse::YTD, warehouse.get(Warehouse::YTD) + self.amount);
+            warehouse.get(Warehouse::NAME)
+        })?;
 
-        let names = (warehouse.get(Warehouse::NAME), district.get(District::NAME));
         let mut row = Row::<History, [u8; History::WIDTH]>::blank();
         row.set(History::CUSTOMER, customer);
         row.set(History::CUSTOMER_DISTRICT, self.customer_at.district);
@@ -71,7 +72,7 @@ impl Payment {
         row.set(History::WAREHOUSE, self.at.warehouse);
         row.set(History::DATE, date);
         row.set(History::AMOUNT, self.amount);
-        row.set(History::DATA, joined(&names.0, &names.1));
+        row.set(History::DATA, joined(&warehouse, &district));
         tables.history.insert(tx, &self.history, &row)?;
         Ok(Ended::Committed)
     }
@@ -80,17 +81,17 @@ impl Payment {
     fn pay(&self, tx: &Transaction, tables: &Tables) -> Result<u32> {
         let customer = self.who.find(tx, tables, self.customer_at)?;
         let key = key::customer(self.customer_at, customer);
-        let mut row = tables.customer.get_for_update(tx, &key)?;
-        row.set(Customer::BALANCE, row.get(Customer::BALANCE) - self.amount);
-        let paid = row.get(Customer::YTD_PAYMENT);
-        row.set(Customer::YTD_PAYMENT, paid + self.amount);
-        let payments = row.get(Customer::PAYMENTS);
-        row.set(Customer::PAYMENTS, payments.wrapping_add(1));
-        if row.get(Customer::CREDIT) == BAD_CREDIT {
-            let data = row.get(Customer::DATA);
-            row.set(Customer::DATA, self.noted(customer, data.as_bytes()));
-        }
-        tables.customer.update(tx, &key, &row)?;
+        tables.customer.modify(tx, &key, |row| {
+            row.set(Customer::BALANCE, row.get(Customer::BALANCE) - self.amount);
+            let paid = row.get(Customer::YTD_PAYMENT);
+            row.set(Customer::YTD_PAYMENT, paid + self.amount);
+            let payments = row.get(Customer::PAYMENTS);
+            row.set(Customer::PAYMENTS, payments.wrapping_add(1));
+            if row.get(Customer::CREDIT) == BAD_CREDIT {
+                let data = row.get(Customer::DATA);
+                row.set(Customer::DATA, self.noted(customer, data.as_bytes()));
+            }
+        })?;
         Ok(customer)
     }
 

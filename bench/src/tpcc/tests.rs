@@ -233,17 +233,17 @@ fn broken_by(change: impl FnMut(&Transaction, &Tables) -> Result<()>) -> Vec<u8>
 fn each_condition_that_is_broken_is_found() {
     let warehouse = broken_by(|tx, tables| {
         let key = key::warehouse(2);
-        let mut row = tables.warehouse.get_for_update(tx, &key)?;
-        row.set(Warehouse::YTD, row.get(Warehouse::YTD) + 1);
-        tables.warehouse.update(tx, &key, &row)
+        tables.warehouse.modify(tx, &key, |row| {
+            row.set(Warehouse::YTD, row.get(Warehouse::YTD) + 1);
+        })
     });
     assert_eq!(warehouse, [1]);
 
     let next_order = broken_by(|tx, tables| {
         let key = key::district(AT);
-        let mut row = tables.district.get_for_update(tx, &key)?;
-        row.set(District::NEXT_ORDER, row.get(District::NEXT_ORDER) + 1);
-        tables.district.update(tx, &key, &row)
+        tables.district.modify(tx, &key, |row| {
+            row.set(District::NEXT_ORDER, row.get(District::NEXT_ORDER) + 1);
+        })
     });
     assert_eq!(next_order, [2]);
 

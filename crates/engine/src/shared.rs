@@ -145,6 +145,27 @@ impl Shared {
         )
     }
 
+    /// Changes a row by what it was; false when there is none. While `change` runs, which is the program's own,
+    /// the state is not locked: it may use the transaction.
+    pub(crate) fn modify(
+        &self,
+        table: &Table,
+        key: &[u8],
+        change: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<bool> {
+        let mut value = Vec::new();
+        let find = |txn: &mut Transaction, tree| txn.find_to_change(tree, key, &mut value);
+        let Some(found) = self.change(table, find)? else {
+            return Ok(false);
+        };
+        change(&mut value)?;
+        self.change_rows(
+            table,
+            |txn, _| txn.change_found(&found, key, &value),
+            |txn, table| index::change_row(txn, table, key, RowChange::Update(&value)),
+        )
+    }
+
     /// Changes rows: by `plain` in a table without indexes, else by `indexed`. Both are repeatable.
     pub(crate) fn change_rows<T>(
         &self,

@@ -21,7 +21,8 @@ pub use lock::{
     LockName, LockOptions, LockStats, LockWait, Mode, Owner, TableMode, Wait,
 };
 pub use transaction::{
-    Adopted, Batch, Begin, Commit, CommitHandle, Direction, GID_BYTES_MAX, Isolation, PreparedView,
-    Savepoint, Statement, Transaction, TransactionManager, TxnOptions, TxnStats, ValueReader,
+    Adopted, Batch, Begin, Commit, CommitHandle, Direction, Found, GID_BYTES_MAX, Isolation,
+    PreparedView, Savepoint, Statement, Transaction, TransactionManager, TxnOptions, TxnStats,
+    ValueReader,
 };
 pub use version::{LongReaders, SnapshotView, VersionOptions, VersionStats};

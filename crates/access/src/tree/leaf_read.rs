@@ -12,6 +12,7 @@
 
 use super::Tree;
 use super::descent::{ATTEMPTS_MAX, Arrival, Blocked, Purpose, Seek, back_off};
+use super::leaf_write::LeafHint;
 use crate::access::Access;
 use crate::error::AccessError;
 use crate::node::NodeRef;
@@ -209,11 +210,38 @@ impl Tree {
         let mut patience = Patience::new();
         loop {
             let leaf = self.read_leaf_patiently(access, key, &mut patience)?;
-            let found = match leaf.find(key) {
-                Slot::Present(slot) => Some(leaf.value_into(slot, out)),
-                Slot::Ghost(_) | Slot::Absent(_) => None,
-            };
+            let found = leaf.get_into(key, out);
             if leaf.validate().is_ok() {
+                return Ok(found);
+            }
+            patience.lost();
+        }
+    }
+
+    /// [`get`](Self::get) for a writer that keeps a hint and is about to change the row: it looks there first, and
+    /// the hint becomes the leaf found.
+    ///
+    /// # Errors
+    /// As [`Tree::read_leaf`].
+    pub fn get_near(
+        &self,
+        access: &Access,
+        hint: &mut LeafHint,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ValueKind>, AccessError> {
+        let mut patience = Patience::new();
+        let mut hinted = self.read_hinted(access, *hint, key);
+        loop {
+            let leaf = match hinted.take() {
+                Some(node) => LeafRead {
+                    hold: Hold::Optimistic(node),
+                },
+                None => self.read_leaf_patiently(access, key, &mut patience)?,
+            };
+            let found = leaf.get_into(key, out);
+            if leaf.validate().is_ok() {
+                *hint = LeafHint::at(*self, leaf.page_id());
                 return Ok(found);
             }
             patience.lost();
@@ -262,6 +290,15 @@ impl LeafRead<'_> {
     #[inline]
     pub fn find(&self, key: &[u8]) -> Slot {
         Slot::of(&self.node(), key)
+    }
+
+    /// Replaces the content of `out` by the value of `key`; `None` when there is no such row.
+    #[inline]
+    fn get_into(&self, key: &[u8], out: &mut Vec<u8>) -> Option<ValueKind> {
+        match self.find(key) {
+            Slot::Present(slot) => Some(self.value_into(slot, out)),
+            Slot::Ghost(_) | Slot::Absent(_) => None,
+        }
     }
 
     /// Slots of the leaf, ghosts included.

@@ -25,7 +25,7 @@ use crate::node::{Kept, NodeRef, Owns, RowFlags};
 use crate::record::{self, RowOp, RowRecord};
 use longshore_base::{Lsn, PageId, crash_point};
 use longshore_log::Log;
-use longshore_pool::{ExclusiveGuard, PageRef};
+use longshore_pool::{ExclusiveGuard, OptimisticGuard, PageRef};
 
 /// Adoptions that one descent may be held up by.
 const ADOPTIONS_MAX: u32 = 4;
@@ -37,7 +37,7 @@ pub struct LeafWrite<'a> {
     leaf: ExclusiveGuard<'a>,
 }
 
-/// The leaf that a writer's last change went to: the next one often goes there too.
+/// The leaf that a writer last changed, or read to change it: the next change often goes there too.
 ///
 /// Any value is safe. Whether the page is still a leaf, and the right one, its content tells.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,11 @@ pub struct LeafHint(Option<(Tree, PageId)>);
 impl LeafHint {
     /// Nothing was changed yet.
     pub const NONE: LeafHint = LeafHint(None);
+
+    /// The leaf on `page` of `tree`.
+    pub(super) fn at(tree: Tree, page: PageId) -> LeafHint {
+        LeafHint(Some((tree, page)))
+    }
 }
 
 /// Where a writer's descent ended.
@@ -103,13 +108,11 @@ impl Tree {
             });
         }
         let found = self.write_leaf(access, key)?;
-        hint.0 = Some((*self, found.page_id()));
+        *hint = LeafHint::at(*self, found.page_id());
         Ok(found)
     }
 
     /// Latches the leaf of the hint if it is there, is free, and owns `key`.
-    ///
-    /// Nothing is stored to shared memory, and nothing waited for, on account of a hint that is wrong.
     #[inline]
     fn latch_hinted<'a>(
         &self,
@@ -117,12 +120,22 @@ impl Tree {
         hint: LeafHint,
         key: &[u8],
     ) -> Option<ExclusiveGuard<'a>> {
+        self.read_hinted(access, hint, key)?.try_exclusive().ok()
+    }
+
+    /// The leaf of the hint if it is there, is free, and owns `key`, unless it is changing.
+    ///
+    /// Nothing is stored to shared memory, and nothing waited for, on account of a hint that is wrong.
+    #[inline]
+    pub(super) fn read_hinted<'a>(
+        &self,
+        access: &'a Access,
+        hint: LeafHint,
+        key: &[u8],
+    ) -> Option<OptimisticGuard<'a>> {
         let (_, page) = hint.0.filter(|(tree, _)| tree == self)?;
         let node = access.pool.read_resident(page)?;
-        if !self.is_owner(node.page(), key) {
-            return None;
-        }
-        node.try_exclusive().ok()
+        self.is_owner(node.page(), key).then_some(node)
     }
 
     /// Whether `page` is the leaf that owns `key`.
@@ -330,6 +343,37 @@ impl LeafWrite<'_> {
         }
     }
 
+    /// [`update`](Self::update) for a caller that has just looked where `key` is, and what value it has.
+    ///
+    /// # Errors
+    /// [`WriteError::NoRoom`] when the leaf must be split first.
+    pub fn update_at(
+        &mut self,
+        cx: &mut LogContext,
+        slot: usize,
+        key: &[u8],
+        old_value: &[u8],
+        flags: RowFlags,
+        value: &[u8],
+    ) -> Result<Lsn, WriteError> {
+        self.access.check_row(key.len(), value.len())?;
+        let node = self.node();
+        if !node.room_for_update(slot, value.len()).is_there() {
+            return Err(WriteError::NoRoom);
+        }
+        let kept = Kept::between(old_value, value);
+        let middle = |value| kept.middle(value).expect("as long as what is kept of it");
+        let row = RowRecord {
+            flags,
+            kept,
+            value: middle(value),
+            old_flags: node.flags(slot),
+            old_value: middle(old_value),
+            ..self.row(RowOp::Update, key)
+        };
+        self.perform(cx, &row, Ok(slot))
+    }
+
     /// Deletes the row of `key`: it becomes a ghost.
     ///
     /// # Errors
@@ -351,24 +395,9 @@ impl LeafWrite<'_> {
         flags: RowFlags,
         value: &[u8],
     ) -> Result<Lsn, WriteError> {
-        self.access.check_row(key.len(), value.len())?;
-        let node = self.node();
-        if !node.room_for_update(slot, value.len()).is_there() {
-            return Err(WriteError::NoRoom);
-        }
         let mut old_value = std::mem::take(&mut cx.scratch);
-        node.value_into(slot, &mut old_value);
-        let kept = Kept::between(&old_value, value);
-        let middle = |value| kept.middle(value).expect("as long as what is kept of it");
-        let row = RowRecord {
-            flags,
-            kept,
-            value: middle(value),
-            old_flags: node.flags(slot),
-            old_value: middle(&old_value),
-            ..self.row(RowOp::Update, key)
-        };
-        let done = self.perform(cx, &row, Ok(slot));
+        self.node().value_into(slot, &mut old_value);
+        let done = self.update_at(cx, slot, key, &old_value, flags, value);
         cx.scratch = old_value;
         done
     }

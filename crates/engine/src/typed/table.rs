@@ -185,10 +185,10 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         on.run(|tx| tx.compare_and_set(&self.table, &key, expected.as_deref(), new.as_deref()))
     }
 
-    /// Changes the value of `key` where it is; false when there is no such row.
+    /// Changes the value of `key` by what it was; false when there is no such row.
     ///
     /// # Errors
-    /// [`Error::Decode`]; what `change` returned; those of [`Transaction::put`].
+    /// [`Error::Decode`]; those of [`Transaction::modify`].
     ///
     /// ```
     /// # use longshore::{Database, TypedTable};
@@ -212,14 +212,14 @@ impl<K: Key, V: Value> TypedTable<K, V> {
         mut change: impl FnMut(&mut V) -> Result<()>,
     ) -> Result<bool> {
         let key = key_bytes(&key);
-        on.run(|tx| {
-            let Some(mut value) = self.decoded(tx.get_for_update(&self.table, &key)?)? else {
-                return Ok(false);
-            };
+        let mut change_bytes = |bytes: &mut Vec<u8>| {
+            let mut value = decode_value(&self.table, bytes)?;
             change(&mut value)?;
-            tx.put(&self.table, &key, value.to_bytes())?;
-            Ok(true)
-        })
+            bytes.clear();
+            value.encode(bytes);
+            Ok(())
+        };
+        on.run(|tx| tx.modify(&self.table, &key, &mut change_bytes))
     }
 
     /// Takes a row out; false when there was none.

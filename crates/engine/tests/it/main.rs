@@ -13,6 +13,7 @@ mod isolation;
 mod large;
 mod locks;
 mod model;
+mod modify;
 mod people;
 mod poisoned;
 mod prepared;

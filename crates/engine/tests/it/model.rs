@@ -14,6 +14,7 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 enum Op {
     Insert(Vec<u8>, Vec<u8>),
     Put(Vec<u8>, Vec<u8>),
+    Modify(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
     DeleteRange(Vec<u8>, Vec<u8>),
     Get(Vec<u8>),
@@ -58,6 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => (key(), value()).prop_map(|(k, v)| Op::Insert(k, v)),
         6 => (key(), value()).prop_map(|(k, v)| Op::Put(k, v)),
+        3 => (key(), value()).prop_map(|(k, v)| Op::Modify(k, v)),
         3 => key().prop_map(Op::Delete),
         1 => (key(), key()).prop_map(|(a, b)| Op::DeleteRange(a, b)),
         2 => key().prop_map(Op::Get),
@@ -98,6 +100,20 @@ fn apply(tx: &Transaction, table: &Table, model: &mut Model, op: &Op) {
         Op::Put(key, value) => {
             tx.put(table, key, value).unwrap();
             model.insert(key.clone(), value.clone());
+        }
+        Op::Modify(key, tail) => {
+            // Half of what was there stays.
+            let change = |value: &mut Vec<u8>| {
+                value.truncate(value.len() / 2);
+                value.extend_from_slice(tail);
+                Ok(())
+            };
+            let done = tx.modify(table, key, change).unwrap();
+            assert_eq!(done, model.contains_key(key));
+            model.entry(key.clone()).and_modify(|value| {
+                value.truncate(value.len() / 2);
+                value.extend_from_slice(tail);
+            });
         }
         Op::Delete(key) => {
             let was_there = model.remove(key).is_some();

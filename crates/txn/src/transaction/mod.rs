@@ -69,6 +69,7 @@ pub use savepoint::Savepoint;
 #[cfg(all(test, loom))]
 pub(crate) use slots::Slots;
 pub use snapshot::Statement;
+pub use statement::Found;
 pub use value::ValueReader;
 
 use crate::error::{Result, TxnError};
@@ -195,6 +196,32 @@ impl Transaction {
             work.get_locked(core, tree, key, &mut value)
         })?;
         Ok(found.then_some(value))
+    }
+
+    /// Replaces the content of `out` by the value of `key`, for [`change_found`](Transaction::change_found) to
+    /// change; `None` when there is no such row. Nobody else changes it meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    pub fn find_to_change(
+        &mut self,
+        tree: Tree,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Found>> {
+        self.run(|work, core| work.find_to_change(core, tree, key, out))
+    }
+
+    /// Gives the row of `key`, which was found, another value, unless that is what it has; false when this
+    /// transaction has taken the row out since.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`].
+    ///
+    /// # Panics
+    /// If another transaction has found the row.
+    pub fn change_found(&mut self, found: &Found, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.run(|work, core| work.change_found(core, found, key, value))
     }
 
     /// Locks a whole table until this transaction ends; beside what it holds there already.

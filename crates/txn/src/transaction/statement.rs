@@ -4,6 +4,11 @@
 //! Lock the row's name; then, for a change, latch the leaf and look. The lock is taken with no latch
 //! held; the gap, for a key without a slot, is looked at under the latch. Whatever has to be waited for
 //! or made room for, the latch is dropped first and the leaf is looked at anew.
+//!
+//! **A row changed by what it was** is found and changed in two calls, between which the user's program runs: the
+//! first takes the lock that the second needs, and notes the leaf, so that the second neither locks nor
+//! descends. No latch is held between them, so the second looks at the leaf again; and the program may have used
+//! the transaction meanwhile.
 
 use super::manager::Core;
 use super::purge::note_ghost;
@@ -13,6 +18,7 @@ use crate::error::{Result, TxnError};
 use crate::lock::{GapCheck, LockName, Mode};
 use crate::version::Snapshot;
 use longshore_access::{Boundary, LeafWrite, RowFlags, Slot, Tree, ValueKind, WriteError};
+use longshore_base::TxnId;
 
 /// What a change does when the row is there, and when it is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,6 +26,16 @@ pub(super) enum Change {
     Insert,
     Update,
     Put,
+    /// Like an update, but a value that stays what it is is not written.
+    Modify,
+}
+
+/// A row that a transaction has read to change it, and locked for that.
+#[derive(Debug)]
+pub struct Found {
+    txn: TxnId,
+    tree: Tree,
+    name: LockName,
 }
 
 /// A value as it lies in the leaf.
@@ -27,6 +43,13 @@ pub(super) enum Change {
 pub(super) struct Stored<'a> {
     pub flags: RowFlags,
     pub bytes: &'a [u8],
+}
+
+impl Stored<'_> {
+    /// Whether both it and a value of this kind are the bytes that they stand for.
+    fn is_inline(&self, kind: ValueKind) -> bool {
+        kind == ValueKind::Inline && !self.flags.is_overflow()
+    }
 }
 
 /// What one look at the leaf led to.
@@ -171,6 +194,42 @@ impl Work {
         self.store(core, tree, key, value, Change::Update)
     }
 
+    /// Reads a row that is to be changed, under the lock that the change needs; the leaf becomes the hint.
+    pub fn find_to_change(
+        &mut self,
+        core: &Core,
+        tree: Tree,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Found>> {
+        let name = LockName::of_key(tree.store, key);
+        self.lock_to_change(core, name, key)?;
+        let found = tree.get_near(&core.access, &mut self.leaf_hint, key, out)?;
+        if found == Some(ValueKind::Overflow) {
+            let stub = std::mem::take(out);
+            self.read_chain(core, tree.store, &stub, out)?;
+        }
+        let txn = self.txn();
+        Ok(found.map(|_| Found { txn, tree, name }))
+    }
+
+    /// Gives a row that was found another value; false when this transaction has taken it out since.
+    pub fn change_found(
+        &mut self,
+        core: &Core,
+        found: &Found,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
+        let Found { txn, tree, name } = *found;
+        assert_eq!(txn, self.txn(), "who has found the row holds its lock");
+        debug_assert_eq!(name, LockName::of_key(tree.store, key), "the same key");
+        match Self::as_stored(core, key, value) {
+            Some(stored) => self.store_locked_row(core, tree, key, name, stored, Change::Modify),
+            None => self.store_large(core, tree, key, &mut { value }, Change::Modify),
+        }
+    }
+
     /// Makes the row what `new` says if it is what `expected` says. The lock to change it comes first, so
     /// two who compare the same row never wait for each other.
     pub fn compare_and_set(
@@ -205,14 +264,20 @@ impl Work {
         value: &[u8],
         change: Change,
     ) -> Result<bool> {
-        if value.len() > core.access.limits().inline_max(key.len()) {
-            return self.store_large(core, tree, key, &mut { value }, change);
+        match Self::as_stored(core, key, value) {
+            Some(stored) => self.store_row(core, tree, key, stored, change),
+            None => self.store_large(core, tree, key, &mut { value }, change),
         }
-        let stored = Stored {
+    }
+
+    /// The value as it will lie in the leaf, unless it is too long for one.
+    #[inline]
+    fn as_stored<'v>(core: &Core, key: &[u8], value: &'v [u8]) -> Option<Stored<'v>> {
+        let is_short = value.len() <= core.access.limits().inline_max(key.len());
+        is_short.then_some(Stored {
             flags: RowFlags::NONE,
             bytes: value,
-        };
-        self.store_row(core, tree, key, stored, change)
+        })
     }
 
     /// Makes a row of what is given; false when the row's presence or absence forbids it.
@@ -227,6 +292,20 @@ impl Work {
     ) -> Result<bool> {
         let name = LockName::of_key(tree.store, key);
         self.lock_to_change(core, name, key)?;
+        self.store_locked_row(core, tree, key, name, stored, change)
+    }
+
+    /// [`store_row`](Self::store_row) where `name`, the row's, is locked for it.
+    #[inline]
+    fn store_locked_row(
+        &mut self,
+        core: &Core,
+        tree: Tree,
+        key: &[u8],
+        name: LockName,
+        stored: Stored<'_>,
+        change: Change,
+    ) -> Result<bool> {
         let mut old_chain = OldChain::NotSeen;
         loop {
             match self.try_store(core, tree, key, name, stored, change, old_chain)? {
@@ -263,7 +342,9 @@ impl Work {
         let found = leaf.find(key);
         let written = match found {
             Slot::Present(_) if change == Change::Insert => return Ok(Step::Exists),
-            Slot::Ghost(_) | Slot::Absent(_) if change == Change::Update => {
+            Slot::Ghost(_) | Slot::Absent(_)
+                if matches!(change, Change::Update | Change::Modify) =>
+            {
                 return Ok(Step::Missing);
             }
             Slot::Present(slot) => {
@@ -271,9 +352,14 @@ impl Work {
                 if old_chain == OldChain::NotSeen && kind == ValueKind::Overflow {
                     return Ok(Step::Replaces);
                 }
+                let is_same = || stored.is_inline(kind) && self.value_buffer == stored.bytes;
+                if change == Change::Modify && is_same() {
+                    return Ok(Step::Done);
+                }
                 self.capture(core, tree, name, key, Some(kind));
                 let cx = self.cx.as_mut().expect("begun above");
-                leaf.update(cx, key, stored.flags, stored.bytes)
+                let old = &self.value_buffer;
+                leaf.update_at(cx, slot, key, old, stored.flags, stored.bytes)
             }
             Slot::Ghost(_) => {
                 self.capture(core, tree, name, key, None);

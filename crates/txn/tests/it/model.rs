@@ -14,6 +14,7 @@ enum Op {
     Insert(u8, usize),
     Put(u8, usize),
     Update(u8, usize),
+    Modify(u8, usize, usize),
     CompareAndSet(u8, bool, usize),
     GetMany(Vec<u8>),
     Delete(u8),
@@ -36,6 +37,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (key, len.clone()).prop_map(|(k, n)| Op::Insert(k, n)),
         6 => (key, len.clone()).prop_map(|(k, n)| Op::Put(k, n)),
         2 => (key, len.clone()).prop_map(|(k, n)| Op::Update(k, n)),
+        4 => (key, 0..600usize, len.clone()).prop_map(|(k, kept, n)| Op::Modify(k, kept, n)),
         3 => (key, any::<bool>(), len).prop_map(|(k, e, n)| Op::CompareAndSet(k, e, n)),
         1 => prop::collection::vec(key, 0..8).prop_map(Op::GetMany),
         4 => key.prop_map(Op::Delete),
@@ -92,6 +94,26 @@ fn play(ops: &[Op]) {
                 let done = txn.update(tree, &[k], &value(len)).unwrap();
                 assert_eq!(done, now.contains_key(&vec![k]));
                 now.entry(vec![k]).and_modify(|old| *old = value(len));
+            }
+            Op::Modify(k, kept, len) => {
+                let mut found_value = Vec::new();
+                let found = txn.find_to_change(tree, &[k], &mut found_value).unwrap();
+                assert_eq!(found.as_ref().map(|_| &found_value), now.get(&vec![k]));
+                if let Some(found) = found {
+                    // Of some of them all is kept.
+                    let new = match kept < found_value.len() {
+                        true => [&found_value[..kept], &value(len)].concat(),
+                        false => found_value,
+                    };
+                    // Now and then the row is taken out in between.
+                    let is_gone = len % 7 == 0 && txn.delete(tree, &[k]).unwrap();
+                    let done = txn.change_found(&found, &[k], &new).unwrap();
+                    assert_eq!(done, !is_gone);
+                    match done {
+                        true => now.insert(vec![k], new),
+                        false => now.remove(&vec![k]),
+                    };
+                }
             }
             Op::CompareAndSet(k, as_it_is, len) => {
                 let old = now.get(&vec![k]).cloned();

@@ -111,6 +111,8 @@ scripts! {
     view_of_the_read_only_anomaly
     for_update_lost_update
     for_update_beside_a_reader
+    modify_lost_update
+    modify_beside_a_savepoint
     for_update_write_skew
     for_update_write_skew_crosswise
     for_update_missing_row

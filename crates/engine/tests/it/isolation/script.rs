@@ -52,11 +52,28 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     Begin(Begin),
-    Get { key: u64, for_update: bool },
+    Get {
+        key: u64,
+        for_update: bool,
+    },
     Scan(Scan),
-    Set { key: u64, value: u64 },
-    SetWhere { change: Change, filter: Filter },
-    Insert { keys: Keys, value: u64 },
+    Set {
+        key: u64,
+        value: u64,
+    },
+    /// Adds to the value of one row, by what it is.
+    AddTo {
+        key: u64,
+        more: u64,
+    },
+    SetWhere {
+        change: Change,
+        filter: Filter,
+    },
+    Insert {
+        keys: Keys,
+        value: u64,
+    },
     Delete(u64),
     DeleteRange(Keys),
     DeleteWhere(Filter),
@@ -309,6 +326,10 @@ impl Statement {
             ["set", "value", "=", value, ref condition @ ..] => Statement::SetWhere {
                 change: Change::To(number(value)),
                 filter: filter(condition),
+            },
+            ["add", more, "to", key] => Statement::AddTo {
+                key: number(key),
+                more: number(more),
             },
             ["add", more, ref condition @ ..] => Statement::SetWhere {
                 change: Change::Add(number(more)),

@@ -113,6 +113,13 @@ impl<'a> Session<'a> {
                 table.put(tx, key, &padded(*value))?;
                 None
             }
+            Statement::AddTo { key, more } => {
+                let add = |(value, _): &mut (u64, String)| {
+                    *value += more;
+                    Ok(())
+                };
+                Some(u64::from(table.modify(tx, key, add)?))
+            }
             Statement::SetWhere { change, filter } => {
                 let change = |key, value| table.put(tx, key, &padded(change.apply(value)));
                 Some(change_where(table, tx, *filter, change)?)
