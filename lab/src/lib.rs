@@ -3,7 +3,7 @@
 //! [`run`] is what `longshore lab` calls.
 //!
 //! # Protocol
-//! A command asks [`input`] for a trace, which [`format`] reads from a file or [`workload`] draws; [`simulate`] runs
+//! A command asks [`input`] for a trace, which [`mod@format`] reads from a file or [`workload`] draws; [`simulate`] runs
 //! policies over it, on all cores; `report` prints what came of it. [`live`] runs
 //! the same on the real pool. Policies and the simulator itself are
 //! `longshore-policy`'s.

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// | 47..63 | the lower half of the store | zero       |
 /// | 63     | clear                       | set        |
 ///
-/// A name is this word and the store; the word and the [rest](LockName::rest) of the store say it all.
+/// A name is this word and the store; the word and the rest of the store say it all.
 ///
 /// The hash is that of all bytes but the last, plus the last. So keys that count up have names that
 /// count up, and the lock table puts those side by side: a transaction that loads or scans in key
