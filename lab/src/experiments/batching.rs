@@ -132,7 +132,7 @@ pub(super) fn by_threads(bench: &mut Bench<'_>) -> Result<Findings, LabError> {
             // None at all in a million is fewer than one in all accesses of the run.
             Some(blocked / left.max(0.001))
         };
-        let fewer = fewer().map(|ratio| (format!("{locked}/{wrapped} at 32"), ratio));
+        let fewer = fewer().map(|ratio| (format!("{locked}/{wrapped}, 32"), ratio));
         relations.extend(Relation::of(
             "BP2",
             "contention falls 1,000-fold",

@@ -262,7 +262,7 @@ impl<'a> Bench<'a> {
         if self.is_timed {
             let (seconds, rounds) = (self.plan.duration.as_secs_f64(), self.plan.rounds);
             lines.push(format!(
-                "Threads go round in their shares for {seconds} s; of {rounds} interleaved rounds the median."
+                "Threads take stretches of 64 references in turn, for {seconds} s; of {rounds} interleaved rounds the median."
             ));
         }
         let file = match &self.plan.dir {

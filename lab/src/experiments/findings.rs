@@ -106,7 +106,7 @@ impl Table {
         labels
             .filter_map(|label| {
                 let ratio = self.ours(one, label)? / self.ours(other, label)?;
-                Some((format!("{one}/{other} at {label}"), ratio))
+                Some((format!("{one}/{other}, {label}"), ratio))
             })
             .collect()
     }
@@ -173,7 +173,7 @@ mod tests {
         };
         assert_eq!(
             table.ratios("x", "y", &[]),
-            [("x/y at 1,000".to_string(), 2.0)]
+            [("x/y, 1,000".to_string(), 2.0)]
         );
         assert_eq!(table.ratios("x", "y", &["8"]), []);
     }

@@ -14,6 +14,7 @@ use crate::live::Measured;
 
 const CAPACITIES: [u32; 4] = [4096, 8192, 16_384, 32_768];
 const THREADS: usize = 64;
+const ONE: &str = "one thread";
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<Findings, LabError> {
     let capacities = bench.capacities(&CAPACITIES);
@@ -32,7 +33,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<Findings, LabError> {
     let simulated_rows = rivals.iter().zip(&simulated).map(|(rival, hits)| Row {
         name: rival.name.clone(),
         ours: hits.iter().copied().map(Some).collect(),
-        paper: FIG7.row(&rival.name, &columns),
+        paper: Published::NOTHING.row(&rival.name, &columns),
     });
     let table = |title: String, rows| Table {
         title,
@@ -55,9 +56,15 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<Findings, LabError> {
         let measured = bench.measure(&cases)?;
         let hits = |measured: &Measured| Some(measured.hit_percent());
         let live = rows(&rivals, &columns, published, &measured, hits);
-        tables.push(table(format!("Live, {threads} threads"), live));
+        let threads = match threads {
+            1 => ONE.to_string(),
+            threads => format!("{threads} threads"),
+        };
+        let mut live = table(format!("Live, {threads}"), live);
+        live.drawn = live.drawn.filter(|_| threads != ONE);
+        tables.push(live);
     }
-    let mut relations = between(&tables, bench.has_own_workload());
+    let mut relations = between(&tables, bench);
     if !bench.has_own_workload() {
         relations.extend(with_scans(bench, &capacities)?);
     }
@@ -68,7 +75,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<Findings, LabError> {
     })
 }
 
-fn between(tables: &[Table], is_own: bool) -> Vec<Relation> {
+fn between(tables: &[Table], bench: &Bench<'_>) -> Vec<Relation> {
     let [simulated, one, many] = tables else {
         return Vec::new();
     };
@@ -83,19 +90,22 @@ fn between(tables: &[Table], is_own: bool) -> Vec<Relation> {
     };
     let (lru, two_queues, gclock, native) = ("LRU", "2Q", "GCLOCK", "Nb-GCLOCK");
     let mut relations = Vec::new();
-    if !is_own {
-        let known = ["4,096", "8,192", "16,384", "32,768"]
-            .into_iter()
-            .zip(LRU_ON_NBG);
-        let differences = known.filter_map(|(label, known)| {
-            Some((label.to_string(), simulated.ours(lru, label)? - known))
-        });
-        relations.push(Relation::of(
-            "A1",
-            "simulated LRU is within 0.5 points of 50.98, 61.88, 74.80, 89.86",
-            differences.collect(),
-            |points| points.abs() <= 0.5,
-        ));
+    if !bench.has_own_workload() {
+        // Of a short run more is each page's first reference, which the known values do not have.
+        if !bench.is_quick() {
+            let known = ["4,096", "8,192", "16,384", "32,768"]
+                .into_iter()
+                .zip(LRU_ON_NBG);
+            let differences = known.filter_map(|(label, known)| {
+                Some((label.to_string(), simulated.ours(lru, label)? - known))
+            });
+            relations.push(Relation::of(
+                "A1",
+                "simulated LRU is within 0.5 points of 50.98, 61.88, 74.80, 89.86",
+                differences.collect(),
+                |points| points.abs() <= 0.5,
+            ));
+        }
         let gain = |label, least: f64| {
             Relation::of(
                 "A2",

@@ -48,10 +48,10 @@ pub(super) const LRU_ON_NBG: [f64; 4] = [50.98, 61.88, 74.80, 89.86];
 
 /// Settings of Fig. 8: label, capacity, the exponent of Zipf's law.
 pub(super) const FIG8_SETTINGS: [(&str, u32, &str); 6] = [
-    ("16,384 α.5", 16_384, "0.5"),
+    ("16,384 (0.5)", 16_384, "0.5"),
     ("4,096", 4096, "0.86"),
     ("8,192", 8192, "0.86"),
-    ("32,768 α.5", 32_768, "0.5"),
+    ("32,768 (0.5)", 32_768, "0.5"),
     ("16,384", 16_384, "0.86"),
     ("32,768", 32_768, "0.86"),
 ];
@@ -59,10 +59,10 @@ pub(super) const FIG8_SETTINGS: [(&str, u32, &str); 6] = [
 /// Throughput, optimistic reads, 64 threads.
 pub(super) const FIG8: Published = Published {
     columns: &[
-        "16,384 α.5",
+        "16,384 (0.5)",
         "4,096",
         "8,192",
-        "32,768 α.5",
+        "32,768 (0.5)",
         "16,384",
         "32,768",
     ],

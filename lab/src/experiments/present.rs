@@ -75,7 +75,7 @@ fn cells(shown: &Table, pair: impl Fn(String, String) -> Vec<String>) -> Vec<Vec
     lines
 }
 
-/// Three digits that mean something, or all before the point.
+/// Digits that mean something: two behind the point, three where nothing stands before it.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value else {
         return "–".to_string();
@@ -83,7 +83,6 @@ fn number(value: Option<f64>) -> String {
     match value.abs() {
         size if size >= 1000.0 => count(value as u64),
         size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 || value == 0.0 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
     }
@@ -227,7 +226,7 @@ fn panel(shown: &Table, scale: Scale, whose: Whose) -> Option<Panel> {
     };
     let ticks = columns.iter().filter_map(|&at| shown.columns[at].at);
     let mut y = Axis::new(shown.unit, scale);
-    if scale == Scale::Linear {
+    if scale == Scale::Linear && matches!(chart, Chart::Bars { .. }) {
         y = y.from(0.0);
     }
     let owner = if whose == Whose::Ours {

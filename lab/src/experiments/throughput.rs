@@ -30,7 +30,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<Findings, LabError> {
     let throughput = Table {
         title: format!("Throughput, {threads} threads, optimistic reads"),
         unit: "million accesses/s",
-        across: "capacity, pages (α.5: the flatter law)",
+        across: "capacity, pages (0.5: exponent of Zipf's law, else 0.86)",
         rows: rows(&rivals, &columns, &FIG8, &measured, millions),
         columns: columns.clone(),
         drawn: Some(Scale::Linear),

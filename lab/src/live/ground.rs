@@ -24,6 +24,8 @@ pub const DISK_MEMORY_MAX: u64 = 2 << 30;
 const NUMBER_MAX: u64 = 1 << 25;
 /// With so many frames any pool works.
 pub const FRAMES_ENOUGH: u32 = 24;
+/// References of a stretch.
+const STRETCH: usize = 64;
 const FILE: &str = "longshore-lab-pages";
 
 /// Where the data file lies.
@@ -117,6 +119,13 @@ impl Ground {
         let share = |thread| self.refs.iter().skip(thread).step_by(threads);
         let shares = (0..threads).map(|thread| share(thread).map(|&at| self.page(at)).collect());
         shares.collect()
+    }
+
+    /// The stretch of the trace with this number; they come round again.
+    pub(super) fn stretch(&self, number: usize) -> impl Iterator<Item = PageId> {
+        let start = number % self.refs.len().div_ceil(STRETCH) * STRETCH;
+        let end = (start + STRETCH).min(self.refs.len());
+        self.refs[start..end].iter().map(|&at| self.page(at))
     }
 
     /// The first pages that the trace uses, so many references; and again from its begin, if it is shorter.

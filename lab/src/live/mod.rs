@@ -2,10 +2,10 @@
 //!
 //! # Protocol
 //! A [`Ground`] is a trace and a data file that has its pages; [`Ground::pool`] makes a pool of so many frames over it.
-//! [`run`] lets threads use the pages, each those of its own share of the trace, once or for some time, and tells what
+//! [`run`] lets threads use the pages, each its share of the trace once, or stretches of it for some time, and tells what
 //! came of it: throughput, misses, waits, processor time.
 //!
-//! Reference number `n` is that of thread `n` modulo the threads. NBG and its kin draw for 64 threads in turn, so 64
+//! Once through, reference number `n` is that of thread `n` modulo the threads. NBG and its kin draw for 64 threads in turn, so 64
 //! threads have each what is its own, and fewer have several of them in turn: the workload is the same whatever the
 //! number of threads.
 

@@ -3,15 +3,18 @@
 //! # Protocol
 //! Nothing is counted before all threads stand ready. With [`Length::Once`] each goes through its share, and the time is
 //! that of the slowest. With [`Length::For`] the pool is filled first, with a part of the trace, or with all pages if
-//! they fit; then the threads go round in their shares until told to stop, and what they do between two looks of the
-//! main thread counts: before the first they have run for a tenth of the time.
+//! they fit; then each thread takes the next stretch of the trace, again and again until told to stop, and what they do
+//! between two looks of the main thread counts: before the first they have run for a tenth of the time.
+//!
+//! Stretches and not shares, since the system lets a thread run for some milliseconds where there are fewer cores than
+//! threads: it would go round in its own small share, and hit as if it were alone.
 //!
 //! # Ordering
 //! Counts and the flag are Relaxed: they tell how far a thread has come, and carry nothing.
 
 use std::hint::black_box;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use longshore_base::{PageId, PageSize};
@@ -20,8 +23,6 @@ use longshore_pool::{Pool, PoolError, PoolStats};
 use super::{Ground, processor};
 use crate::error::LabError;
 
-/// Accesses between two looks at the flag.
-const STRIDE: usize = 64;
 /// A pool is filled with so many references for each of its frames.
 const FILL: usize = 8;
 
@@ -90,6 +91,9 @@ struct Lane(AtomicU64);
 /// What is shared by the threads of a run.
 struct Course<'a> {
     pool: &'a Pool,
+    ground: &'a Ground,
+    /// The stretch of the trace that is next.
+    next: AtomicUsize,
     lanes: Vec<Lane>,
     stop: AtomicBool,
     ready: Barrier,
@@ -111,6 +115,8 @@ pub fn run(
     let shares = ground.shares(threads);
     let course = Course {
         pool,
+        ground,
+        next: AtomicUsize::new(0),
         lanes: (0..threads).map(|_| Lane::default()).collect(),
         stop: AtomicBool::new(false),
         ready: Barrier::new(threads + 1),
@@ -123,7 +129,7 @@ pub fn run(
                 let course = &course;
                 scope.spawn(move || match length {
                     Length::Once => course.go_once(share, lane).map(Some),
-                    Length::For(_) => course.go_round(share, lane).map(|()| None),
+                    Length::For(_) => course.go_round(lane).map(|()| None),
                 })
             })
             .collect();
@@ -228,23 +234,19 @@ impl Course<'_> {
         end.since(&start)
     }
 
-    /// Goes round until told to stop.
-    fn go_round(&self, share: &[PageId], lane: &Lane) -> Result<(), PoolError> {
+    /// Takes stretch after stretch until told to stop.
+    fn go_round(&self, lane: &Lane) -> Result<(), PoolError> {
         self.ready.wait();
-        if share.is_empty() {
-            return Ok(());
-        }
         let mut done = 0;
-        loop {
-            for chunk in share.chunks(STRIDE) {
-                chunk.iter().try_for_each(|&page| touch(self.pool, page))?;
-                done += chunk.len() as u64;
-                lane.0.store(done, Ordering::Relaxed);
-                if self.stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
+        while !self.stop.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            for page in self.ground.stretch(number) {
+                touch(self.pool, page)?;
+                done += 1;
             }
+            lane.0.store(done, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     /// Goes through its share.
