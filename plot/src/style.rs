@@ -8,7 +8,7 @@ use crate::scene::{Color, Pen, Point, Scene};
 use std::f64::consts::TAU;
 
 /// Lines that can be told apart.
-pub const STYLES_MAX: usize = 21;
+pub const STYLES_MAX: usize = 28;
 
 /// Of texts and axes.
 pub(crate) const INK: Color = [38, 38, 38];
@@ -26,7 +26,7 @@ const COLORS: [Color; 7] = [
     [86, 180, 233],
     [0, 0, 0],
 ];
-const DASHES: [&[f64]; 3] = [&[], &[7.0, 3.5], &[2.0, 2.5]];
+const DASHES: [&[f64]; 4] = [&[], &[7.0, 3.5], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0]];
 const REFERENCE_DASH: &[f64] = &[1.5, 4.0];
 const MARKER_RADIUS: f64 = 4.2;
 
@@ -69,7 +69,7 @@ impl Style {
         scene.area(outline(MARKER_RADIUS), self.color());
     }
 
-    /// Paints a bar: plain, then striped across, then striped along.
+    /// Paints a bar: plain, then striped across, then along, then both ways.
     pub(crate) fn bar(self, (left, top): Point, (right, bottom): Point, scene: &mut Scene) {
         const STRIPE: f64 = 2.0;
         const STEP: f64 = 6.0;
@@ -81,12 +81,14 @@ impl Style {
             let count = ((to - from) / STEP) as usize;
             (0..count).map(move |stripe| from + STEP * (stripe as f64 + 0.5))
         };
-        match at / COLORS.len() % DASHES.len() {
-            0 => {}
-            1 => stripes(top, bottom)
-                .for_each(|y| scene.rectangle((left, y), (right, y + STRIPE), WHITE)),
-            _ => stripes(left, right)
-                .for_each(|x| scene.rectangle((x, top), (x + STRIPE, bottom), WHITE)),
+        let pattern = at / COLORS.len() % DASHES.len();
+        if pattern & 1 != 0 {
+            stripes(top, bottom)
+                .for_each(|y| scene.rectangle((left, y), (right, y + STRIPE), WHITE));
+        }
+        if pattern & 2 != 0 {
+            stripes(left, right)
+                .for_each(|x| scene.rectangle((x, top), (x + STRIPE, bottom), WHITE));
         }
     }
 }
@@ -132,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn fifteen_styles_differ_without_colours() {
+    fn twenty_styles_differ_without_colours() {
         // Seven lines of one dash share five markers; lines of other dashes differ by the dash.
         let looks = (0..STYLES_MAX).map(|at| (at / COLORS.len(), at % MARKERS.len()));
-        assert_eq!(looks.collect::<HashSet<_>>().len(), 15);
+        assert_eq!(looks.collect::<HashSet<_>>().len(), 20);
     }
 }
