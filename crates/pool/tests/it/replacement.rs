@@ -158,12 +158,17 @@ fn batching_costs_no_hits_worth_speaking_of() {
     };
     for policy in policies() {
         // LFU with aging gains by it: a hit told late, or not at all, is often one of several in a row.
-        // How late depends on the scheduler: one run in many is worse, three in a row are not.
-        let is_near = (0..3).any(|_| live(&policy) < 1.0);
-        assert!(
-            is_near,
-            "{policy}: a point worse than simulated, three times"
-        );
+        // How late depends on the scheduler, so a run that is worse is weighed with two others.
+        let first = live(&policy);
+        if first >= 1.0 {
+            let mut runs = [first, live(&policy), live(&policy)];
+            runs.sort_by(f64::total_cmp);
+            let median = runs[1];
+            assert!(
+                median < 1.0,
+                "{policy}: {median:+.2} points, the median of three"
+            );
+        }
     }
 }
 
