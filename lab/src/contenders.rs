@@ -88,14 +88,15 @@ fn all() -> Vec<String> {
     std::iter::once("opt".to_string()).chain(names).collect()
 }
 
-/// The specifications of such a list.
+/// The specifications of such a list; none where it names nothing. What is empty between two commas is handed on, for an
+/// empty name is an error that tells which names there are.
 pub(crate) fn split(list: &str) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
-    for part in list
-        .split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-    {
+    let parts = list.split(',').map(str::trim);
+    if parts.clone().all(str::is_empty) {
+        return texts;
+    }
+    for part in parts {
         let is_setting = part
             .split(':')
             .next()
@@ -118,9 +119,11 @@ mod tests {
     #[test]
     fn commas_separate_policies_and_parameters() {
         assert_eq!(
-            split("lru,2q:in=25%,out=50%, arc,"),
+            split("lru,2q:in=25%,out=50%, arc"),
             ["lru", "2q:in=25%,out=50%", "arc"]
         );
+        assert_eq!(split(" ,"), [""; 0]);
+        assert_eq!(split("lru,,arc,"), ["lru", "", "arc", ""]);
         let named = parse(Some("lru,gclock:cap=3,lru,gclock:cap=0")).unwrap();
         let texts: Vec<_> = named.iter().map(|named| named.text.as_str()).collect();
         assert_eq!(texts, ["lru", "gclock:cap=3", "gclock"], "each once");
@@ -149,5 +152,12 @@ mod tests {
             error.contains("nothing") && error.contains("clock, gclock"),
             "{error}"
         );
+        for list in ["lru,,arc", "lru,", "2q:in=25%,,out=50%"] {
+            let error = parse(Some(list)).unwrap_err().to_string();
+            assert!(
+                error.starts_with("unknown replacement policy ''"),
+                "{error}"
+            );
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use crate::catalogue::{About, Parameter, Unit, Visitor, catalogue};
 use crate::policies;
 use crate::policy::Policy;
+use crate::settings::{SettingsError, settings};
 
 /// A policy of the catalogue with values for its parameters, all of them in range.
 #[derive(Clone)]
@@ -51,10 +52,7 @@ impl Spec {
         Ok(policies::visit(self.about.name, capacity, &values, visitor))
     }
 
-    fn set(&mut self, setting: &str) -> Result<(), SpecError> {
-        let (name, text) = setting.split_once('=').ok_or_else(|| SpecError::NoValue {
-            setting: setting.to_string(),
-        })?;
+    fn set(&mut self, name: &str, text: &str) -> Result<(), SpecError> {
         let parameters = self.about.parameters;
         let at = parameters.iter().position(|known| known.name == name);
         let at = at.ok_or_else(|| SpecError::UnknownParameter {
@@ -76,7 +74,7 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
-        let (name, settings) = text.split_once(':').unwrap_or((text, ""));
+        let (name, settings) = settings(text)?;
         let about = catalogue().find(|about| about.name == name);
         let about = about.ok_or_else(|| SpecError::UnknownPolicy {
             policy: name.to_string(),
@@ -90,10 +88,9 @@ impl FromStr for Spec {
             about,
             values: values.collect(),
         };
-        let settings = settings.split(',').filter(|setting| !setting.is_empty());
-        settings
-            .map(str::trim)
-            .try_for_each(|each| spec.set(each))?;
+        for (name, value) in settings {
+            spec.set(name, value)?;
+        }
         Ok(spec)
     }
 }
@@ -235,12 +232,9 @@ pub enum SpecError {
         /// What it can be.
         allowed: String,
     },
-    /// A setting without `=`.
-    #[error("'{setting}' sets nothing; write parameter=value")]
-    NoValue {
-        /// What was written.
-        setting: String,
-    },
+    /// What is set cannot be taken apart.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// A pool of zero frames.
     #[error("a pool needs at least one frame")]
     NoFrames,
@@ -263,7 +257,6 @@ mod tests {
             assert_eq!(parsed(text), text);
         }
         assert_eq!(parsed("gclock:cap=0"), "gclock", "the default is left out");
-        assert_eq!(parsed("gclock: cap=3,"), "gclock:cap=3");
     }
 
     #[test]
@@ -280,7 +273,7 @@ mod tests {
             parsed("lru:cap=3"),
             "error: 'lru' has no parameter 'cap'; it has: none"
         );
-        for value in ["-1", "3%", "", "x", "1000000001", "NaN"] {
+        for value in ["-1", "3%", "", "x", " 3", "1000000001", "NaN"] {
             assert_eq!(
                 parsed(&format!("gclock:cap={value}")),
                 format!(
@@ -288,10 +281,32 @@ mod tests {
                 )
             );
         }
-        assert_eq!(
-            parsed("gclock:cap"),
-            "error: 'cap' sets nothing; write parameter=value"
-        );
+    }
+
+    #[test]
+    fn what_is_nearly_right_is_an_error() {
+        for (text, error) in [
+            ("LRU", "unknown replacement policy 'LRU'"),
+            (" lru", "unknown replacement policy ' lru'"),
+            ("", "unknown replacement policy ''"),
+            (":cap=3", "unknown replacement policy ''"),
+            ("gclock:Cap=3", "'gclock' has no parameter 'Cap'"),
+            ("gclock: cap=3", "'gclock' has no parameter ' cap'"),
+            ("gclock:=3", "'gclock' has no parameter ''"),
+            ("gclock:cap", "'cap' sets nothing"),
+            ("gclock:", "'gclock:' has an empty setting"),
+            ("gclock:cap=3,", "'gclock:cap=3,' has an empty setting"),
+            ("gclock:cap=3,cap=5", "'gclock:cap=3,cap=5' sets cap twice"),
+            ("2q:in=25", "'2q': in must be a percentage"),
+            ("2q:in=101%", "'2q': in must be a percentage"),
+            ("2q:in=NaN%", "'2q': in must be a percentage"),
+        ] {
+            let said = parsed(text);
+            assert!(
+                said.starts_with(&format!("error: {error}")),
+                "{text}: {said}"
+            );
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod zipf;
 use std::fmt;
 use std::str::FromStr;
 
+use longshore_policy::settings;
+
 use crate::format::Access;
 use random::Random;
 use zipf::Zipf;
@@ -206,16 +208,15 @@ impl FromStr for Workload {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Workload, String> {
-        let name = name_of(text);
+        let (name, settings) = settings(text).map_err(|error| error.to_string())?;
         let about = WORKLOADS.iter().find(|about| about.name == name);
         let about = about.ok_or_else(|| {
             let known: Vec<_> = WORKLOADS.iter().map(|about| about.name).collect();
             format!("unknown workload '{name}'; there are: {}", known.join(", "))
         })?;
         let mut values: Vec<f64> = about.parameters.iter().map(|known| known.default).collect();
-        let settings = text.split_once(':').map_or("", |(_, settings)| settings);
-        for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
-            let (at, value) = about.read(setting)?;
+        for (name, text) in settings {
+            let (at, value) = about.read(name, text)?;
             values[at] = value;
         }
         Ok(Workload { about, values })
@@ -224,8 +225,7 @@ impl FromStr for Workload {
 
 impl About {
     /// A setting: which parameter, and its value.
-    fn read(&self, setting: &str) -> Result<(usize, f64), String> {
-        let (name, text) = setting.split_once('=').unwrap_or((setting, ""));
+    fn read(&self, name: &str, text: &str) -> Result<(usize, f64), String> {
         let at = self.parameters.iter().position(|known| known.name == name);
         let at = at.ok_or_else(|| {
             let known: Vec<_> = self.parameters.iter().map(|known| known.name).collect();

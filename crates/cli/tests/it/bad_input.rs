@@ -26,6 +26,18 @@ fn the_command_line_is_checked() {
     place
         .run(&["stat", "db", "--replacement", "wrapped/lru"])
         .failed(2, &["unknown form 'wrapped'", "bp-wrapper, lossy"]);
+    for (replacement, said) in [
+        ("LRU", "unknown replacement policy 'LRU'"),
+        ("gclock:cap=3,cap=5", "'gclock:cap=3,cap=5' sets cap twice"),
+        ("gclock:cap=3,", "'gclock:cap=3,' has an empty setting"),
+        ("gclock:cap", "'cap' sets nothing"),
+        ("gclock:cap=-1", "cap must be a whole number from 0"),
+        ("lossy/gclock: cap=3", "'gclock' has no parameter ' cap'"),
+    ] {
+        place
+            .run(&["stat", "db", "--replacement", replacement])
+            .failed(2, &[said]);
+    }
     assert!(!place.path("db").exists());
 }
 

@@ -152,6 +152,8 @@ fn lab_refuses_what_it_does_not_know() {
     let trace = |more: &[&str]| place.run(&[&["lab", "trace", "t.txt"], more].concat());
     trace(&["--policies", "lru,lrru"]).failed(2, &["lrru", "clock, gclock", "opt"]);
     trace(&["--policies", "gclock:lid=3"]).failed(2, &["lid", "cap"]);
+    trace(&["--policies", "gclock:cap=3,cap=5"]).failed(2, &["sets cap twice"]);
+    trace(&["--policies", "lru,,arc"]).failed(2, &["policy ''", "clock, gclock", "opt"]);
     trace(&["--policies", "gclock:cap=x"]).failed(2, &["cap", "'x'", "whole number"]);
     trace(&["--sizes", "0"]).failed(2, &["at least one page"]);
     trace(&["--sizes", "10,0%"]).failed(2, &["at least one page"]);
@@ -161,6 +163,8 @@ fn lab_refuses_what_it_does_not_know() {
     trace(&["--figure", "a.pdf"]).failed(2, &["a.pdf", ".svg", ".png"]);
     trace(&["--figure", "missing/a.svg"]).failed(4, &["missing/a.svg", "write"]);
     let of = |name: &str| place.run(&["lab", "trace", name]);
+    of("nbg:alpha=1,alpha=2").failed(2, &["sets alpha twice"]);
+    of("nbg:").failed(2, &["empty setting"]);
     of("nbg:beta=1").failed(2, &["beta", "alpha"]);
     of("zipf:pages=0").failed(2, &["pages", "from 1"]);
     of("absent.txt").failed(4, &["absent.txt", "neither a file nor a workload"]);
