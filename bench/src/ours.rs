@@ -57,14 +57,18 @@ pub(crate) fn options(settings: &Settings) -> Options {
         true => Options::new().version_bytes_max(READER_VERSION_BYTES),
         false => Options::new(),
     };
-    options
+    let options = options
         .pool_bytes(settings.pool_mib() << 20)
         .log_bytes_max(log_bytes_max)
         .log_segment_bytes(16 << 20)
         .log_buffer_bytes(LOG_BUFFER_BYTES)
         .lock_bytes_max(LOCK_BYTES_MAX)
         .replacement(settings.replacement.to_string())
-        .durability(settings.durability.durability())
+        .durability(settings.durability.durability());
+    match &settings.page_trace {
+        Some(trace) => options.page_trace(Arc::clone(trace)),
+        None => options,
+    }
 }
 
 /// Opens the database in `folder`, or makes it; and the disk below, which is to be cut off before the

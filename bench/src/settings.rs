@@ -2,9 +2,10 @@
 
 use crate::error::BenchError;
 use clap::{Args, ValueEnum};
-use longshore::{Durability, Replacement, TransactionOptions};
+use longshore::{Durability, PageTrace, Replacement, TransactionOptions};
 use plot::Format;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -113,6 +114,9 @@ pub struct Settings {
     /// One JSON object per line instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Who is told of each use of a page; one run of one database, then.
+    #[arg(skip)]
+    pub page_trace: Option<Arc<dyn PageTrace>>,
 }
 
 impl Settings {
@@ -140,6 +144,7 @@ impl Settings {
             dir: None,
             figure: None,
             json: false,
+            page_trace: None,
         }
     }
 
@@ -196,6 +201,7 @@ impl Settings {
         )?;
         settings.check_history()?;
         settings.check_figure()?;
+        settings.check_trace()?;
         Ok(settings)
     }
 
@@ -217,6 +223,33 @@ impl Settings {
             is_by_clients,
             ("--figure", &format!("with {}", self.name.as_str())),
             "left out: only insert, read, read-uniform, update and tpcc are drawn",
+        )
+    }
+
+    fn check_trace(&self) -> Result<(), BenchError> {
+        if self.page_trace.is_none() {
+            return Ok(());
+        }
+        let is_of_one_database = !matches!(self.name, Name::Pool | Name::Restart);
+        check(
+            is_of_one_database,
+            ("<NAME>", self.name.as_str()),
+            "recorded: pool has no database, and restart has several",
+        )?;
+        check(
+            self.threads.len() == 1,
+            ("--threads", &format!("{:?}", self.threads)),
+            "one number where pages are recorded: each has a database of its own",
+        )?;
+        check(
+            self.rounds == 1,
+            ("--rounds", &self.rounds.to_string()),
+            "1 where pages are recorded: each has a database of its own",
+        )?;
+        check(
+            self.only.len() < 2,
+            ("--only", "several"),
+            "one where pages are recorded: each has a database of its own",
         )
     }
 

@@ -22,6 +22,7 @@ pub mod input;
 pub mod live;
 mod progress;
 pub mod published;
+pub mod record;
 mod report;
 pub mod simulate;
 pub mod sizes;

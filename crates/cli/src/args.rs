@@ -1,6 +1,11 @@
 //! The command line: what may be said, and what `--help` says about it.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use longshore::PageTrace;
 
 use crate::exit::CODES;
 use crate::input::Format;
@@ -67,6 +72,10 @@ pub struct Global {
     /// How files are read and written
     #[arg(long, value_enum, default_value_t = Io::Buffered)]
     pub io: Io,
+
+    /// Who is told of each use of a page.
+    #[arg(skip)]
+    pub page_trace: Option<Arc<dyn PageTrace>>,
 }
 
 /// How safe an answered change is.
@@ -122,7 +131,61 @@ pub enum Command {
     Bench(longshore_bench::Settings),
     /// Compare replacement policies over traces: which one, and how much memory, for your workload
     #[command(subcommand)]
-    Lab(lab::Command),
+    Lab(Lab),
+}
+
+impl Command {
+    /// Where to say who is told of each use of a page.
+    ///
+    /// # Errors
+    /// Why there is nothing to tell.
+    pub fn page_trace(&mut self) -> Result<&mut Option<Arc<dyn PageTrace>>, &'static str> {
+        let global = match self {
+            Command::Load(args) => &mut args.global,
+            Command::Get(args) => &mut args.global,
+            Command::Put(args) => &mut args.global,
+            Command::Delete(args) => &mut args.global,
+            Command::Scan(args) => &mut args.global,
+            Command::Tables(args) => &mut args.global,
+            Command::Rename(args) => &mut args.global,
+            Command::Drop(args) => &mut args.global,
+            Command::Stat(args) | Command::Verify(args) => &mut args.global,
+            Command::Prepared(args) => &mut args.global,
+            Command::Dump(args) => &mut args.global,
+            Command::Bench(settings) => return Ok(&mut settings.page_trace),
+            Command::Log(_) => return Err("`log` reads the log, and no pages"),
+            Command::Lab(_) => return Err("`lab` uses no database"),
+        };
+        Ok(&mut global.page_trace)
+    }
+}
+
+/// `longshore lab`
+#[derive(Debug, Subcommand)]
+pub enum Lab {
+    #[command(flatten)]
+    Answer(lab::Command),
+    /// Run another command, and write down which pages it uses: a trace for the others
+    Record(Record),
+}
+
+/// `longshore lab record`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The trace has each use of a page that the replacement policy is told of, in the order in which they came (to
+within 64 uses of each thread), with its thread and whether it reads, writes or creates the page. A program that
+embeds Longshore has its own recorded with `Options::page_trace`.
+
+Examples:
+  longshore lab record scan.pages scan db zones --prefix America/
+  longshore lab record tpcc.pages bench tpcc --threads 8 --warehouses 2
+  longshore lab advise tpcc.pages --page-size 8192")]
+pub struct Record {
+    /// File for the trace; one that is there is replaced
+    pub file: PathBuf,
+    /// The command with its arguments, without `longshore` before it
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
 }
 
 /// `longshore load`

@@ -7,6 +7,7 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longshore::{Database, Error, IoMode, Options, Table, Transaction, TransactionOptions};
@@ -274,6 +275,10 @@ fn options(global: &Global) -> Outcome<Options> {
         .durability(global.durability.into())
         .lock_wait(LOCK_WAIT)
         .io(io);
+    let options = match &global.page_trace {
+        Some(trace) => options.page_trace(Arc::clone(trace)),
+        None => options,
+    };
     Ok(match global.page_size {
         Some(bytes) => options.page_size(size("--page-size", bytes)?),
         None => options,

@@ -84,6 +84,7 @@ impl Storage {
             page_size,
             double_write: options.double_write,
             replacement: options.replacement_chosen(),
+            trace: options.page_trace.clone(),
             ..PoolOptions::with_bytes(options.pool_bytes)
         };
         let pool = Pool::new(

@@ -88,7 +88,8 @@ pub use longshore_derive::{Key, Value};
 pub use longshore_txn::{SnapshotView, VersionStats};
 pub use maintenance::Maintained;
 pub use options::{
-    Background, DoubleWrite, Durability, IoMode, Isolation, LongReaders, Options, Replacement,
+    Background, DoubleWrite, Durability, IoMode, Isolation, LongReaders, Options, PageTrace,
+    PageUse, Replacement,
 };
 pub use prepared::{Prepared, PreparedView};
 pub use range::KeyRange;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use longshore_disk::FileIo as IoMode;
-pub use longshore_pool::{DoubleWrite, Replacement};
+pub use longshore_pool::{DoubleWrite, PageTrace, PageUse, Replacement};
 pub use longshore_txn::{Isolation, LongReaders};
 
 /// How safe a commit is when it is answered.
@@ -86,6 +86,7 @@ pub struct Options {
     pub(crate) access: Access,
     pub(crate) double_write: DoubleWrite,
     pub(crate) replacement: String,
+    pub(crate) page_trace: Option<Arc<dyn PageTrace>>,
     pub(crate) update_attempts_max: u32,
 }
 
@@ -109,6 +110,7 @@ impl Default for Options {
             access: Access::ReadWrite,
             double_write: DoubleWrite::On,
             replacement: Replacement::Native.to_string(),
+            page_trace: None,
             update_attempts_max: 1000,
         }
     }
@@ -237,6 +239,13 @@ impl Options {
     /// as `lossy/lirs`. The error for a name that is none lists what there is.
     pub fn replacement(mut self, replacement: impl Into<String>) -> Options {
         self.replacement = replacement.into();
+        self
+    }
+
+    /// Who is told of each use of a page; nobody, unless set. It is what `longshore lab` finds the fitting policy and
+    /// memory with; `longshore lab record` is made of it.
+    pub fn page_trace(mut self, trace: Arc<dyn PageTrace>) -> Options {
+        self.page_trace = Some(trace);
         self
     }
 

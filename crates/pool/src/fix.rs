@@ -21,6 +21,7 @@ use crate::options::MissMode;
 use crate::parking::{Parked, Patience};
 use crate::pool::Pool;
 use crate::table::{Entry, Reserve, Ticket};
+use crate::trace::PageUse;
 use longshore_base::PageId;
 use longshore_base::sync::{hint, thread};
 
@@ -104,6 +105,15 @@ impl Request {
             ..self
         }
     }
+
+    /// What a trace says of it.
+    pub(crate) fn kind(&self) -> PageUse {
+        match (self.content, self.access) {
+            (Content::Zeroed, _) => PageUse::Create,
+            (Content::FromDisk, Access::Exclusive) => PageUse::Write,
+            (Content::FromDisk, Access::Optimistic | Access::Shared) => PageUse::Read,
+        }
+    }
 }
 
 /// A frame that is held as requested, and its word.
@@ -129,7 +139,7 @@ impl Pool {
         let frame = self.find_resident(page)?;
         match frame.header.word.try_pin(self.weight_cap) {
             Hold::Held(_) if frame.header.page() == page => {
-                self.note_hit(frame, page);
+                self.note_hit(frame, page, PageUse::Read);
                 Some(frame)
             }
             Hold::Held(_) => {
@@ -146,7 +156,7 @@ impl Pool {
         let frame = self.find_resident(page)?;
         match frame.header.word.try_exclusive(self.weight_cap) {
             Hold::Held(_) if frame.header.page() == page => {
-                self.note_hit(frame, page);
+                self.note_hit(frame, page, PageUse::Write);
                 Some(frame)
             }
             Hold::Held(_) => {
@@ -269,7 +279,7 @@ impl Pool {
         if let Attempt::Held(_) = attempt
             && request.reason == Use::Counts
         {
-            self.note_hit(frame, page);
+            self.note_hit(frame, page, request.kind());
         }
         attempt
     }

@@ -45,6 +45,7 @@ mod reserve;
 mod resize;
 mod stats;
 mod table;
+mod trace;
 
 pub use cleaner::Maintained;
 pub use error::{Changed, PoolError};
@@ -55,3 +56,4 @@ pub use pool::Pool;
 pub use replacement::{Form, Replacement, ReplacementError};
 pub use reserve::UsingReserve;
 pub use stats::{PoolStats, ReplacementStats};
+pub use trace::{PageTrace, PageUse};

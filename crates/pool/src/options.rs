@@ -1,7 +1,9 @@
 //! What a pool is made with.
 
 use crate::replacement::Replacement;
+use crate::trace::PageTrace;
 use longshore_base::PageSize;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a pool is set up. The defaults are those that measured best; only `bytes_max` wants thought.
@@ -25,6 +27,8 @@ pub struct PoolOptions {
     pub hand: HandKind,
     /// Who chooses the pages that leave. `weight_max` and `hand` are Nb-GCLOCK's, and mean nothing to others.
     pub replacement: Replacement,
+    /// Who is told of each use of a page.
+    pub trace: Option<Arc<dyn PageTrace>>,
 }
 
 impl PoolOptions {
@@ -49,6 +53,7 @@ impl Default for PoolOptions {
             table: PageTableKind::Translation,
             hand: HandKind::Batched,
             replacement: Replacement::Native,
+            trace: None,
         }
     }
 }

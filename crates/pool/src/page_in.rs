@@ -98,6 +98,9 @@ impl Pool {
         owned.keep();
         let word = self.settle_hold(frame, request.access);
         reservation.close();
+        if request.reason == Use::Counts {
+            self.trace_use(page, request.kind());
+        }
         Ok(Some((frame, word)))
     }
 

@@ -28,6 +28,7 @@ use crate::reserve::Reserve;
 use crate::resize::Budget;
 use crate::stats::{Counters, PoolStats};
 use crate::table::{Entry, PageTable};
+use crate::trace::PageUse;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use longshore_base::{Durability, Environment, PageId};
@@ -46,6 +47,8 @@ pub struct Pool {
     pub(crate) weight_cap: u8,
     /// What is told of hits instead; `None` for Nb-GCLOCK.
     pub(crate) live: Option<Box<Live>>,
+    /// Whether hits are told to `live`, or to whoever traces uses.
+    pub(crate) has_listener: bool,
     pub(crate) options: PoolOptions,
     pub(crate) counters: Counters,
 
@@ -114,6 +117,7 @@ impl Pool {
                 None => options.weight_max,
                 Some(_) => 0,
             },
+            has_listener: live.is_some() || options.trace.is_some(),
             live,
             counters: Counters::default(),
             free: FreeList::new(budget.frames),
@@ -156,6 +160,9 @@ impl Pool {
     /// As for [`Pool::read`].
     #[inline]
     pub fn read_scan(&self, page: PageId) -> Result<OptimisticGuard<'_>, PoolError> {
+        if self.has_listener {
+            self.trace_use(page, PageUse::Read);
+        }
         self.read_for(page, Use::InPassing)
     }
 
@@ -189,7 +196,7 @@ impl Pool {
         let cap = self.cap_of(reason);
         let is_hit = is_there && !word.wants_touch(cap) && self.poison.get().is_none();
         if is_hit && reason == Use::Counts {
-            self.note_hit(frame, page);
+            self.note_hit(frame, page, PageUse::Read);
         }
         is_hit.then(|| OptimisticGuard::new(self, frame, page, word))
     }

@@ -3,5 +3,6 @@
 mod experiments;
 mod formats;
 mod live;
+mod record;
 mod reference;
 mod workloads;

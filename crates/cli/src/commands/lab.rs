@@ -13,10 +13,15 @@ pub fn run(command: &Command) -> Outcome {
     let mut out = output::stdout();
     let outcome = lab::run(command, &mut out);
     std::io::Write::flush(&mut out)?;
-    outcome.map_err(|error| match error {
+    outcome.map_err(failure)
+}
+
+/// What stopped the laboratory, with its exit code.
+pub fn failure(error: LabError) -> Failure {
+    match error {
         LabError::Output(error) => error.into(),
         error => Failure::new(code(&error), error.to_string()),
-    })
+    }
 }
 
 fn code(error: &LabError) -> Code {

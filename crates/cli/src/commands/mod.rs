@@ -10,13 +10,14 @@ mod load;
 mod log;
 mod prepared;
 mod put;
+mod record;
 mod rename;
 mod scan;
 mod stat;
 mod tables;
 mod verify;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Lab};
 use crate::exit::Outcome;
 
 /// Does what the command line says.
@@ -24,7 +25,11 @@ use crate::exit::Outcome;
 /// # Errors
 /// What the command could not do, with its exit code.
 pub fn run(cli: Cli) -> Outcome {
-    match cli.command {
+    run_command(cli.command)
+}
+
+fn run_command(command: Command) -> Outcome {
+    match command {
         Command::Load(args) => load::run(&args.global, &args),
         Command::Get(args) => get::run(&args.global, &args),
         Command::Put(args) => put::run(&args.global, &args),
@@ -39,6 +44,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Dump(args) => dump::run(&args.global, &args),
         Command::Log(args) => log::run(&args.global, &args),
         Command::Bench(settings) => bench::run(&settings),
-        Command::Lab(command) => lab::run(&command),
+        Command::Lab(Lab::Answer(command)) => lab::run(&command),
+        Command::Lab(Lab::Record(args)) => record::run(&args),
     }
 }

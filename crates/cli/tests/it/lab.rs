@@ -315,6 +315,66 @@ fn lab_commands_refuse_settings_that_make_no_sense() {
 }
 
 #[test]
+fn lab_record_writes_what_lab_reads() {
+    let place = Place::with_zones();
+    let record = |args: &[&str]| place.run(&[&["lab", "record", "t.pages"], args].concat());
+    let rows = place.run(&["scan", "db", "zones", "--json"]).succeeded();
+    let said = record(&["scan", "db", "zones", "--json"]);
+    assert!(said.err.contains("recorded "), "{said:?}");
+    assert_eq!(said.succeeded(), rows, "the output is the command's");
+    let uses = |policy| {
+        let args = [
+            "lab",
+            "trace",
+            "t.pages",
+            "--policies",
+            policy,
+            "--sizes",
+            "50%",
+            "--json",
+        ];
+        let line: serde_json::Value = serde_json::from_str(&place.run(&args).succeeded()).unwrap();
+        line["requests"].as_u64().unwrap()
+    };
+    let of_scan = uses("lru");
+    record(&["get", "db", "zones", "Europe/Paris"]).succeeded();
+    let of_get = uses("lru");
+    assert!(0 < of_get && of_get < of_scan, "{of_get} and {of_scan}");
+    let bench = [
+        "bench",
+        "tpcc",
+        "--small",
+        "--warehouses",
+        "1",
+        "--threads",
+        "2",
+    ];
+    let bench = [&bench[..], &["--seconds", "0.1", "--json"]].concat();
+    record(&bench).succeeded();
+    assert!(uses("lirs") > 10_000);
+}
+
+#[test]
+fn lab_record_refuses_what_cannot_be_recorded() {
+    let place = Place::with_zones();
+    place.file("t.pages", "mine");
+    let record = |args: &[&str]| place.run(&[&["lab", "record", "t.pages"], args].concat());
+    record(&["lab", "list"]).failed(2, &["`lab` uses no database"]);
+    record(&["log", "db"]).failed(2, &["`log`"]);
+    record(&["scam", "db"]).failed(2, &["scam"]);
+    record(&[]).failed(2, &["COMMAND"]);
+    let kept = std::fs::read_to_string(place.path("t.pages")).unwrap();
+    assert_eq!(kept, "mine", "nothing was begun");
+    let run = ["bench", "insert", "--seconds", "0.01", "--threads"];
+    record(&[&run[..], &["1,2"]].concat()).failed(2, &["--threads", "one number"]);
+    record(&[&run[..], &["1", "--rounds", "2"]].concat()).failed(2, &["--rounds"]);
+    record(&["bench", "pool"]).failed(2, &["pool has no database"]);
+    record(&["get", "db", "zones", "Nowhere"]).failed(1, &["Nowhere"]);
+    let trace = ["lab", "record", "no/t.pages", "tables", "db"];
+    place.run(&trace).failed(4, &["no/t.pages"]);
+}
+
+#[test]
 fn lab_check_tells_what_differs() {
     let place = Place::new();
     std::fs::create_dir(place.path("keys")).unwrap();

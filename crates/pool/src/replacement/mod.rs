@@ -56,6 +56,7 @@ use crate::frame::{FrameId, FrameRef};
 use crate::memory::prefetch_address;
 use crate::pool::Pool;
 use crate::stats::ReplacementStats;
+use crate::trace::PageUse;
 use bp_wrapper::{Noted, Queues};
 use keeper::Hit;
 use longshore_base::PageId;
@@ -116,7 +117,7 @@ impl Live {
     }
 
     /// Notes a hit.
-    #[inline(never)]
+    #[inline(always)]
     fn hit(&self, pool: &Pool, frame: FrameId, page: PageId) {
         let hit = Hit::new(frame, page);
         match &self.hits {
@@ -176,9 +177,17 @@ impl Live {
 impl Pool {
     /// Notes that a page was found in a frame, and used.
     #[inline(always)]
-    pub(crate) fn note_hit(&self, frame: FrameRef<'_>, page: PageId) {
+    pub(crate) fn note_hit(&self, frame: FrameRef<'_>, page: PageId, what: PageUse) {
+        if self.has_listener {
+            self.tell_hit(frame.id, page, what);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_hit(&self, id: FrameId, page: PageId, what: PageUse) {
+        self.trace_use(page, what);
         if let Some(live) = &self.live {
-            live.hit(self, frame.id, page);
+            live.hit(self, id, page);
         }
     }
 

@@ -12,3 +12,4 @@ mod replacement;
 mod resize;
 mod stress;
 mod support;
+mod trace;

@@ -1,0 +1,166 @@
+//! The page trace of a running database, written while it runs.
+//!
+//! # Protocol
+//! A [`Recorder`] owns the file. What [`Recorder::trace`] returns is told of each use of a page by the database's pool. A
+//! thread gathers its uses in a buffer of its own and writes them, a buffer at a time, under the file's lock;
+//! [`Recorder::finish`] writes what is left, of ended threads too.
+//!
+//! # Invariants
+//! A1. Each use is in the file once, and those of a thread are in their order. Between threads the order is right to
+//!     within a buffer of [`GATHERED`] uses of each.
+//! A2. A file that cannot be written disturbs nobody who uses the database: recording stops, and `finish` says why.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use longshore_base::PageId;
+use longshore_pool::{PageTrace, PageUse};
+use thread_local::ThreadLocal;
+
+use crate::error::LabError;
+use crate::format::{Access, Kind, Writer};
+
+/// Uses that a thread gathers before it writes them.
+pub const GATHERED: usize = 64;
+
+/// A trace that is being written to a file.
+#[derive(Debug)]
+pub struct Recorder {
+    path: String,
+    shared: Arc<Shared>,
+}
+
+/// What was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Uses of pages.
+    pub accesses: u64,
+    /// Threads that used them.
+    pub threads: u32,
+}
+
+impl Recorder {
+    /// Begins a trace in a new file, or in place of the one that is there.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn create(path: &Path) -> Result<Recorder, LabError> {
+        let name = path.display().to_string();
+        let file = File::create(path).map_err(LabError::file("create", &name))?;
+        let out: Box<dyn Write + Send> = Box::new(BufWriter::new(file));
+        let writer = Writer::new(out, 0).map_err(LabError::file("write", &name))?;
+        Ok(Recorder {
+            path: name,
+            shared: Arc::new(Shared::new(writer)),
+        })
+    }
+
+    /// What is to be told of each use of a page; of one database only, as pages go by their numbers.
+    pub fn trace(&self) -> Arc<dyn PageTrace> {
+        Arc::clone(&self.shared) as Arc<dyn PageTrace>
+    }
+
+    /// Ends the trace. What is used from now on is not recorded.
+    ///
+    /// # Errors
+    /// The file could not be written, now or before; it has no end then, and no reader takes it for whole.
+    pub fn finish(self) -> Result<Recorded, LabError> {
+        let shared = &self.shared;
+        for gathered in &shared.threads {
+            shared.write(&mut lock(gathered));
+        }
+        let writer = std::mem::replace(&mut *lock(&shared.writer), Output::Ended);
+        let finished = match writer {
+            Output::Open(writer, accesses) => writer.finish().map(|_| accesses),
+            Output::Failed(error) => Err(error),
+            Output::Ended => unreachable!("`finish` takes the recorder"),
+        };
+        Ok(Recorded {
+            accesses: finished.map_err(LabError::file("write", &self.path))?,
+            // Relaxed: those who write it have been joined, or are recorded no more.
+            threads: shared.thread_count.load(Ordering::Relaxed),
+        })
+    }
+}
+
+/// The file, and how many uses are in it.
+enum Output {
+    Open(Writer<Box<dyn Write + Send>>, u64),
+    Failed(io::Error),
+    Ended,
+}
+
+struct Shared {
+    writer: Mutex<Output>,
+    /// Each thread locks its own only, until the end.
+    threads: ThreadLocal<Mutex<Gathered>>,
+    thread_count: AtomicU32,
+}
+
+/// The uses of one thread that are not written yet.
+struct Gathered {
+    thread: u32,
+    uses: Vec<(u64, Kind)>,
+}
+
+impl Shared {
+    fn new(writer: Writer<Box<dyn Write + Send>>) -> Shared {
+        Shared {
+            writer: Mutex::new(Output::Open(writer, 0)),
+            threads: ThreadLocal::new(),
+            thread_count: AtomicU32::new(0),
+        }
+    }
+
+    fn write(&self, gathered: &mut Gathered) {
+        let thread = gathered.thread;
+        let mut output = lock(&self.writer);
+        if let Output::Open(writer, accesses) = &mut *output {
+            *accesses += gathered.uses.len() as u64;
+            let uses = gathered.uses.iter().copied();
+            let written = uses
+                .map(|(page, kind)| Access { page, kind, thread })
+                .try_for_each(|access| writer.push(access));
+            if let Err(error) = written {
+                *output = Output::Failed(error);
+            }
+        }
+        gathered.uses.clear();
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl PageTrace for Shared {
+    fn used(&self, page: PageId, what: PageUse) {
+        let kind = match what {
+            PageUse::Read => Kind::Read,
+            PageUse::Write => Kind::Write,
+            PageUse::Create => Kind::Create,
+        };
+        let gathered = self.threads.get_or(|| {
+            Mutex::new(Gathered {
+                // Relaxed: only distinct numbers matter.
+                thread: self.thread_count.fetch_add(1, Ordering::Relaxed),
+                uses: Vec::with_capacity(GATHERED),
+            })
+        });
+        let mut gathered = lock(gathered);
+        gathered.uses.push((page.get(), kind));
+        if gathered.uses.len() == GATHERED {
+            self.write(&mut gathered);
+        }
+    }
+}
+
+/// No invariant spans a panic here: a thread that had one has lost its own last use at most.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
