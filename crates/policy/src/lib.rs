@@ -20,7 +20,7 @@ mod trace;
 
 pub use catalogue::{About, Parameter, Unit, Visitor, catalogue};
 pub use inspect::{Entry, Inspector, dump, residents};
-pub use policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+pub use policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 pub use settings::{Settings, SettingsError, settings};
 pub use spec::{Spec, SpecError};
 pub use trace::{Trace, TraceTooLong};

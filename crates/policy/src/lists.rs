@@ -7,11 +7,9 @@
 //! # Invariants
 //! L1. From the front, `len` steps along `next` visit `len` nodes and end at the front; `prev` undoes `next`.
 
-use longshore_base::PageId;
-
 use crate::inspect::{Entry, Inspector};
 use crate::nodes::{Links, NodeId, NodeTable};
-use crate::policy::{Frame, Take};
+use crate::policy::{Frame, Take, Taker};
 
 /// A list that uses the pair of links number `K` of its nodes.
 #[derive(Debug)]
@@ -29,6 +27,16 @@ pub(crate) enum Offered {
     Declined,
     /// The caller wants no more of them.
     Enough,
+}
+
+impl Offered {
+    /// The frame that was taken.
+    pub(crate) fn taken(self) -> Option<Frame> {
+        match self {
+            Offered::Taken(id) => id.frame(),
+            Offered::Declined | Offered::Enough => None,
+        }
+    }
 }
 
 impl<const K: usize> List<K> {
@@ -168,7 +176,7 @@ impl<const K: usize> List<K> {
     pub(crate) fn offer<S, const L: usize>(
         &self,
         nodes: &NodeTable<S, L>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
+        take: Taker<'_>,
     ) -> Offered {
         offer(self.iter(nodes), nodes, take)
     }
@@ -237,11 +245,10 @@ impl<const K: usize> List<K> {
 pub(crate) fn offer<S, const L: usize>(
     ids: impl Iterator<Item = NodeId>,
     nodes: &NodeTable<S, L>,
-    take: &mut dyn FnMut(Frame, PageId) -> Take,
+    take: Taker<'_>,
 ) -> Offered {
     for id in ids {
-        let Some(frame) = id.frame() else { continue };
-        match take(frame, nodes[id].page()) {
+        match ask(nodes, id, take) {
             Take::Taken => return Offered::Taken(id),
             Take::Enough => return Offered::Enough,
             Take::Busy | Take::Dirty => {}
@@ -250,24 +257,18 @@ pub(crate) fn offer<S, const L: usize>(
     Offered::Declined
 }
 
-/// Offers the resident frames of several lists, one list after the other, until one is taken.
-pub(crate) fn offer_in_turn<'a, const K: usize, S, const L: usize>(
-    lists: impl IntoIterator<Item = &'a List<K>>,
-    nodes: &NodeTable<S, L>,
-    take: &mut dyn FnMut(Frame, PageId) -> Take,
-) -> Offered {
-    for list in lists {
-        match list.offer(nodes, take) {
-            Offered::Declined => {}
-            taken_or_enough => return taken_or_enough,
-        }
+/// Offers one frame. A ghost has none, and is passed like one that is busy.
+pub(crate) fn ask<S, const L: usize>(nodes: &NodeTable<S, L>, id: NodeId, take: Taker<'_>) -> Take {
+    match id.frame() {
+        Some(frame) => take(frame, nodes[id].page()),
+        None => Take::Busy,
     }
-    Offered::Declined
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longshore_base::PageId;
 
     fn pages(list: &List, nodes: &NodeTable<()>) -> Vec<u64> {
         list.check(nodes).unwrap();

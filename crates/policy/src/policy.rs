@@ -41,6 +41,12 @@ pub enum Take {
     Enough,
 }
 
+/// Asked about one victim after the other.
+pub type Taker<'a> = &'a mut (dyn FnMut(Frame, PageId) -> Take + 'a);
+
+/// The page that wants in and where, or `None` where room is made ahead of need or the pool shrinks.
+pub type Incoming = Option<(PageId, Placement)>;
+
 /// Why a page left without being chosen. No history is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
@@ -94,17 +100,13 @@ pub trait Policy: Send {
 
     /// `page` is not resident and will be: once a fault, before a frame is chosen. Histories are consulted here, and
     /// what adapts, adapts.
-    fn on_miss(&mut self, page: PageId) -> Placement;
+    fn on_miss(&mut self, _page: PageId) -> Placement {
+        Placement::ONLY
+    }
 
     /// Offers victims in order of preference until `take` says `Taken`, and returns that one; it has left the resident
     /// set, for a list of ghosts if the policy keeps one. `None`: all offered were declined, or enough.
-    ///
-    /// `incoming` is the page that wants in, or `None` where room is made ahead of need or the pool shrinks.
-    fn evict(
-        &mut self,
-        incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame>;
+    fn evict(&mut self, incoming: Incoming, take: Taker<'_>) -> Option<Frame>;
 
     /// `page` is resident in `frame` from now on.
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement);

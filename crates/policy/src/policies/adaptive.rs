@@ -12,39 +12,57 @@
 
 use longshore_base::PageId;
 
-use crate::inspect::{Entry, Inspector};
-use crate::lists::List;
-use crate::nodes::{NodeId, NodeTable};
+use super::queues::{Queued, Queues, check_len};
+use crate::inspect::Inspector;
+use crate::nodes::NodeId;
 use crate::policy::{Frame, Placement};
 
-/// Names a class: index of T1 and B1.
-pub(crate) const ONCE: usize = 0;
-/// Index of T2 and B2.
-pub(crate) const OFTEN: usize = 1;
+/// Pages used once, the next victim in front.
+pub(crate) const T1: u8 = 0;
+/// Pages used more often.
+pub(crate) const T2: u8 = 1;
+/// Ghosts of T1, the oldest in front.
+const B1: u8 = 2;
+/// Ghosts of T2.
+const B2: u8 = 3;
 
 /// The page is not remembered. Others come from B1 or B2.
 pub(crate) const NEW: Placement = Placement::new(0);
 /// The page was in B1.
-pub(crate) const FROM_ONCE: Placement = Placement::new(1);
+pub(crate) const FROM_B1: Placement = Placement::new(1);
 /// The page was in B2.
-pub(crate) const FROM_OFTEN: Placement = Placement::new(2);
+pub(crate) const FROM_B2: Placement = Placement::new(2);
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct State {
-    is_often: bool,
+    queue: u8,
     /// CAR's reference bit.
     pub(crate) used: bool,
     /// The last call of CAR's `evict` that offered it in vain.
     pub(crate) declined_in: u32,
 }
 
-/// See the head of the file. In lists of residents the next victim is in front, in lists of ghosts the oldest.
+impl Queued for State {
+    #[inline]
+    fn queue(&self) -> usize {
+        usize::from(self.queue)
+    }
+
+    #[inline]
+    fn set_queue(&mut self, queue: u8) {
+        self.queue = queue;
+    }
+}
+
+impl State {
+    pub(crate) fn weight(&self) -> u32 {
+        u32::from(self.used)
+    }
+}
+
+/// See the head of the file.
 pub(crate) struct Adaptive {
-    pub(crate) nodes: NodeTable<State>,
-    /// T1 and T2.
-    pub(crate) residents: [List; 2],
-    /// B1 and B2.
-    ghosts: [List; 2],
+    pub(crate) queues: Queues<State, 4>,
     target: f64,
     capacity: usize,
 }
@@ -52,23 +70,19 @@ pub(crate) struct Adaptive {
 impl Adaptive {
     pub(crate) fn new(capacity: u32) -> Adaptive {
         Adaptive {
-            nodes: NodeTable::new(capacity),
-            residents: [List::new(), List::new()],
-            ghosts: [List::new(), List::new()],
+            queues: Queues::new(capacity),
             target: 0.0,
             capacity: capacity as usize,
         }
     }
 
-    /// The class of a node.
-    #[inline]
-    pub(crate) fn class(&self, id: NodeId) -> usize {
-        usize::from(self.nodes[id].state.is_often)
+    fn len(&self, queue: u8) -> usize {
+        self.queues[queue].len()
     }
 
     /// Length of T1.
-    pub(crate) fn once_len(&self) -> f64 {
-        self.residents[ONCE].len() as f64
+    pub(crate) fn t1_len(&self) -> f64 {
+        self.len(T1) as f64
     }
 
     /// Frames that T1 should have.
@@ -78,131 +92,83 @@ impl Adaptive {
 
     /// Where a page that is missed comes from.
     pub(crate) fn origin(&self, page: PageId) -> Placement {
-        match self.nodes.ghost(page).map(|ghost| self.class(ghost)) {
+        let ghost = self.queues.nodes.ghost(page);
+        match ghost.map(|ghost| self.queues.nodes[ghost].state.queue) {
             None => NEW,
-            Some(ONCE) => FROM_ONCE,
-            Some(_) => FROM_OFTEN,
+            Some(B1) => FROM_B1,
+            Some(_) => FROM_B2,
         }
     }
 
     /// If there is a ghost of `page`, moves the target towards its class, by more the shorter its list, and forgets it.
     pub(crate) fn learn(&mut self, page: PageId) {
-        let [once, often] = self.ghosts.each_ref().map(|list| list.len() as f64);
+        let (b1, b2) = (self.len(B1) as f64, self.len(B2) as f64);
         match self.origin(page) {
-            FROM_ONCE => {
-                let more = self.target + (often / once).max(1.0);
+            FROM_B1 => {
+                let more = self.target + (b2 / b1).max(1.0);
                 self.target = more.min(self.capacity as f64);
             }
-            FROM_OFTEN => self.target = (self.target - (once / often).max(1.0)).max(0.0),
+            FROM_B2 => self.target = (self.target - (b1 / b2).max(1.0)).max(0.0),
             _ => {}
         }
-        self.forget_ghost(page);
+        self.queues.forget(page);
     }
 
     /// A new page comes last in T1; one that was remembered, in T2.
     pub(crate) fn insert(&mut self, frame: Frame, page: PageId, at: Placement) {
-        let state = State {
-            is_often: at != NEW,
-            ..State::default()
-        };
-        let id = self.nodes.occupy(frame, page, state);
-        let class = self.class(id);
-        self.residents[class].push_back(&mut self.nodes, id);
+        let queue = if at == NEW { T1 } else { T2 };
+        self.queues.admit(frame, page, State::default(), queue);
         self.cut();
     }
 
     /// A resident comes last in T2.
     #[inline]
     pub(crate) fn promote(&mut self, id: NodeId) {
-        match self.class(id) {
-            OFTEN => self.residents[OFTEN].move_to_back(&mut self.nodes, id),
-            _ => {
-                self.residents[ONCE].remove(&mut self.nodes, id);
-                self.nodes[id].state.is_often = true;
-                self.residents[OFTEN].push_back(&mut self.nodes, id);
-            }
-        }
+        self.queues.move_to(id, T2);
     }
 
     /// A resident becomes the newest ghost of its class.
     pub(crate) fn leave(&mut self, frame: Frame) {
-        let class = self.class(NodeId::of(frame));
-        let page = self.remove(frame);
-        let state = State {
-            is_often: class == OFTEN,
-            ..State::default()
-        };
-        let ghost = self.nodes.remember(page, state);
-        self.ghosts[class].push_back(&mut self.nodes, ghost);
+        let (page, state) = self.queues.vacate(frame);
+        let ghosts = if state.queue == T1 { B1 } else { B2 };
+        self.queues
+            .remember(page, State::default(), ghosts, usize::MAX);
         self.cut();
     }
 
-    /// A resident is gone.
-    pub(crate) fn remove(&mut self, frame: Frame) -> PageId {
-        let id = NodeId::of(frame);
-        self.residents[self.class(id)].remove(&mut self.nodes, id);
-        self.nodes.vacate(frame).0
-    }
-
-    pub(crate) fn forget_ghost(&mut self, page: PageId) {
-        if let Some(ghost) = self.nodes.ghost(page) {
-            self.ghosts[self.class(ghost)].remove(&mut self.nodes, ghost);
-            self.nodes.forget(ghost);
-        }
-    }
-
     pub(crate) fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
+        self.queues.nodes.reserve(frames);
         self.capacity = frames as usize;
         self.target = self.target.min(f64::from(frames));
         self.cut();
     }
 
-    /// How many ghosts each class may have (A2).
-    fn ghosts_max(&self) -> [usize; 2] {
-        let [once, often] = self.residents.each_ref().map(List::len);
-        let once_max = self.capacity.saturating_sub(once);
-        let others = once + often + self.ghosts[ONCE].len();
-        [once_max, (2 * self.capacity).saturating_sub(others)]
+    /// How many pages B1 may have (A2).
+    fn b1_max(&self) -> usize {
+        self.capacity.saturating_sub(self.len(T1))
+    }
+
+    /// How many pages B2 may have (A2).
+    fn b2_max(&self) -> usize {
+        let others = self.len(T1) + self.len(T2) + self.len(B1);
+        (2 * self.capacity).saturating_sub(others)
     }
 
     fn cut(&mut self) {
-        for class in [ONCE, OFTEN] {
-            let len_max = self.ghosts_max()[class];
-            self.ghosts[class].trim(&mut self.nodes, len_max);
-        }
+        self.queues.trim(B1, self.b1_max());
+        self.queues.trim(B2, self.b2_max());
     }
 
     pub(crate) fn inspect(&self, out: &mut dyn Inspector) {
-        let used = |state: &State, entry: &mut Entry| entry.weight = u32::from(state.used);
-        self.residents[ONCE].show(&self.nodes, out, "t1", used);
-        self.residents[OFTEN].show(&self.nodes, out, "t2", used);
-        self.ghosts[ONCE].show(&self.nodes, out, "b1", used);
-        self.ghosts[OFTEN].show(&self.nodes, out, "b2", used);
+        let names = [(T1, "t1"), (T2, "t2"), (B1, "b1"), (B2, "b2")];
+        self.queues.show(names, State::weight, out);
         out.counter("p", self.target as u64);
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
-        let mut listed = 0;
-        for (class, list) in [ONCE, OFTEN, ONCE, OFTEN]
-            .into_iter()
-            .zip(self.residents.iter().chain(&self.ghosts))
-        {
-            list.check(&self.nodes)?;
-            listed += list.len();
-            if list.iter(&self.nodes).any(|id| self.class(id) != class) {
-                return Err("a page stands in a list of the other class".to_string());
-            }
-        }
-        self.nodes.check(listed)?;
-        let ghosts = self.ghosts.each_ref().map(List::len);
-        if self.ghosts.iter().map(List::len).sum::<usize>() != self.nodes.ghosts() {
-            return Err("a ghost stands among residents".to_string());
-        }
-        let ghosts_max = self.ghosts_max();
-        if ghosts[ONCE] > ghosts_max[ONCE] || ghosts[OFTEN] > ghosts_max[OFTEN] {
-            return Err(format!("A2: {ghosts:?} ghosts, not {ghosts_max:?}"));
-        }
+        self.queues.check(B1)?;
+        check_len("pages in B1 (A2)", self.len(B1), self.b1_max())?;
+        check_len("pages in B2 (A2)", self.len(B2), self.b2_max())?;
         match (0.0..=self.capacity as f64).contains(&self.target) {
             true => Ok(()),
             false => Err(format!("A1: target {}", self.target)),

@@ -16,17 +16,16 @@
 
 use longshore_base::PageId;
 
-use super::adaptive::{Adaptive, FROM_OFTEN, NEW};
+use super::adaptive::{Adaptive, FROM_B2, NEW, State, T1, T2};
 use crate::catalogue::{About, Listed};
 use crate::inspect::Inspector;
-use crate::lists::{List, Offered, offer_in_turn};
 use crate::nodes::NodeId;
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::Values;
 
 /// See the head of the file.
 pub(crate) struct Arc {
-    queues: Adaptive,
+    pages: Adaptive,
 }
 
 impl Listed for Arc {
@@ -40,19 +39,18 @@ impl Listed for Arc {
 
     fn new(capacity: u32, _values: &Values<'_>) -> Arc {
         Arc {
-            queues: Adaptive::new(capacity),
+            pages: Adaptive::new(capacity),
         }
     }
 }
 
 impl Arc {
     /// T1 and T2, that which gives the victim first: REPLACE of the paper.
-    fn victims(&self, at: Placement) -> [&List; 2] {
-        let [once, often] = &self.queues.residents;
-        let (len, target) = (self.queues.once_len(), self.queues.target());
-        match len > target || (at == FROM_OFTEN && len == target) {
-            true => [once, often],
-            false => [often, once],
+    fn victims(&self, at: Placement) -> [u8; 2] {
+        let (len, target) = (self.pages.t1_len(), self.pages.target());
+        match len > target || (at == FROM_B2 && len == target) {
+            true => [T1, T2],
+            false => [T2, T1],
         }
     }
 }
@@ -60,63 +58,53 @@ impl Arc {
 impl Policy for Arc {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
-        self.queues.promote(NodeId::of(frame));
+        self.pages.promote(NodeId::of(frame));
     }
 
     fn on_miss(&mut self, page: PageId) -> Placement {
-        let origin = self.queues.origin(page);
-        self.queues.learn(page);
+        let origin = self.pages.origin(page);
+        self.pages.learn(page);
         origin
     }
 
-    fn evict(
-        &mut self,
-        incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn evict(&mut self, incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         let at = incoming.map_or(NEW, |(_, at)| at);
-        match offer_in_turn(self.victims(at), &self.queues.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.queues.leave(frame);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+        let frame = self.pages.queues.offer(self.victims(at), take).taken()?;
+        self.pages.leave(frame);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
-        self.queues.insert(frame, page, at);
+        self.pages.insert(frame, page, at);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.queues.remove(frame);
+        self.pages.queues.vacate(frame);
     }
 
     fn forget_ghost(&mut self, page: PageId) {
-        self.queues.forget_ghost(page);
+        self.pages.queues.forget(page);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.queues.set_capacity(frames);
+        self.pages.set_capacity(frames);
     }
 
     fn nodes(&self) -> Nodes {
-        self.queues.nodes.addresses()
+        self.pages.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        for list in self.victims(NEW) {
-            list.guess(&self.queues.nodes, limit, out);
-        }
+        let queues = &self.pages.queues;
+        queues.guess(self.victims(NEW), State::weight, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.queues.inspect(out);
+        self.pages.inspect(out);
     }
 
     fn check(&self) -> Result<(), String> {
-        self.queues.check()
+        self.pages.check()
     }
 }
 

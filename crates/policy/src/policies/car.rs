@@ -16,17 +16,18 @@
 
 use longshore_base::PageId;
 
-use super::adaptive::{Adaptive, OFTEN, ONCE};
+use super::adaptive::{Adaptive, State, T1, T2};
 use crate::catalogue::{About, Listed};
 use crate::inspect::Inspector;
+use crate::lists::ask;
 use crate::nodes::NodeId;
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 use crate::spec::Values;
 
 /// See the head of the file.
 pub(crate) struct Car {
     /// The hands point to the fronts.
-    queues: Adaptive,
+    pages: Adaptive,
     /// Counts calls of `evict`.
     call: u32,
 }
@@ -42,34 +43,40 @@ impl Listed for Car {
 
     fn new(capacity: u32, _values: &Values<'_>) -> Car {
         Car {
-            queues: Adaptive::new(capacity),
+            pages: Adaptive::new(capacity),
             call: 0,
         }
+    }
+}
+
+impl Car {
+    /// T1 has as many frames as it should have, or more.
+    fn is_t1_full(&self) -> bool {
+        self.pages.t1_len() >= self.pages.target().max(1.0)
     }
 }
 
 /// Which clock turns next, in one call of `evict`.
 #[derive(Default)]
 struct Turns {
-    /// Frames of each class offered in vain.
+    /// Frames of T1 and of T2 offered in vain.
     declined: [usize; 2],
     /// All of T2 was declined once: T1 is turned to its end then, lest T2 be turned again for each page that comes over.
-    often_was_done: bool,
+    t2_was_done: bool,
 }
 
 impl Turns {
-    fn class(&mut self, queues: &Adaptive) -> Option<usize> {
-        let done = |class: usize| self.declined[class] == queues.residents[class].len();
-        let is_full = queues.once_len() >= queues.target().max(1.0);
-        match (done(ONCE), done(OFTEN)) {
+    fn next(&mut self, car: &Car) -> Option<u8> {
+        let done = |clock: u8| self.declined[usize::from(clock)] == car.pages.queues[clock].len();
+        match (done(T1), done(T2)) {
             (true, true) => None,
-            (true, false) => Some(OFTEN),
+            (true, false) => Some(T2),
             (false, true) => {
-                self.often_was_done = true;
-                Some(ONCE)
+                self.t2_was_done = true;
+                Some(T1)
             }
-            (false, false) if is_full || self.often_was_done => Some(ONCE),
-            (false, false) => Some(OFTEN),
+            (false, false) if car.is_t1_full() || self.t2_was_done => Some(T1),
+            (false, false) => Some(T2),
         }
     }
 }
@@ -77,88 +84,79 @@ impl Turns {
 impl Policy for Car {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
-        self.queues.nodes[NodeId::of(frame)].state.used = true;
+        self.pages.queues.nodes[NodeId::of(frame)].state.used = true;
     }
 
     fn on_miss(&mut self, page: PageId) -> Placement {
-        self.queues.origin(page)
+        self.pages.origin(page)
     }
 
     /// A page of T1 is passed once, one of T2 twice: what was used loses its mark and comes last in T2.
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         self.call = self.call.wrapping_add(1);
         let mut turns = Turns::default();
         loop {
-            let class = turns.class(&self.queues)?;
-            let id = self.queues.residents[class].front()?;
-            let frame = id.frame()?;
-            let page = self.queues.nodes[id].page();
-            let state = &mut self.queues.nodes[id].state;
+            let clock = turns.next(self)?;
+            let id = self.pages.queues[clock].front()?;
+            let state = &mut self.pages.queues.nodes[id].state;
             if std::mem::take(&mut state.used) {
-                self.queues.promote(id);
+                self.pages.promote(id);
                 continue;
             }
             if state.declined_in != self.call {
-                match take(frame, page) {
+                match ask(&self.pages.queues.nodes, id, take) {
                     Take::Taken => {
-                        self.queues.leave(frame);
+                        let frame = id.frame()?;
+                        self.pages.leave(frame);
                         return Some(frame);
                     }
                     Take::Busy | Take::Dirty => {
-                        state.declined_in = self.call;
-                        turns.declined[class] += 1;
+                        self.pages.queues.nodes[id].state.declined_in = self.call;
+                        turns.declined[usize::from(clock)] += 1;
                     }
                     Take::Enough => return None,
                 }
             }
-            self.queues.residents[class].rotate(&self.queues.nodes);
+            self.pages.queues.rotate(clock);
         }
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
-        self.queues.learn(page);
-        self.queues.insert(frame, page, at);
+        self.pages.learn(page);
+        self.pages.insert(frame, page, at);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.queues.remove(frame);
+        self.pages.queues.vacate(frame);
     }
 
     fn forget_ghost(&mut self, page: PageId) {
-        self.queues.forget_ghost(page);
+        self.pages.queues.forget(page);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.queues.set_capacity(frames);
+        self.pages.set_capacity(frames);
     }
 
     fn nodes(&self) -> Nodes {
-        self.queues.nodes.addresses()
+        self.pages.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        let queues = &self.queues;
-        let order = match queues.once_len() >= queues.target().max(1.0) {
-            true => [ONCE, OFTEN],
-            false => [OFTEN, ONCE],
+        let order = match self.is_t1_full() {
+            true => [T1, T2],
+            false => [T2, T1],
         };
-        let nodes = order
-            .into_iter()
-            .flat_map(|class| queues.residents[class].iter(&queues.nodes));
-        let unused = nodes.filter(|&id| !queues.nodes[id].state.used);
-        out.extend(unused.filter_map(NodeId::frame).take(limit));
+        let queues = &self.pages.queues;
+        queues.guess(order, State::weight, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.queues.inspect(out);
+        self.pages.inspect(out);
     }
 
     fn check(&self) -> Result<(), String> {
-        self.queues.check()
+        self.pages.check()
     }
 }
 

@@ -9,24 +9,20 @@
 //! # Source
 //! F. J. Corbató: A Paging Experiment with the Multics System. MIT Project MAC, 1968.
 
-use longshore_base::PageId;
-
-use crate::catalogue::{About, Listed};
-use crate::inspect::Inspector;
-use crate::lists::List;
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use super::one_queue::{ALL, Pages, Rule};
+use crate::catalogue::About;
+use crate::lists::{Offered, ask};
+use crate::nodes::NodeId;
+use crate::policy::{Take, Taker};
 use crate::spec::Values;
 
 /// See the head of the file.
-pub(crate) struct Clock {
-    /// With each frame, whether it was used since the hand came by.
-    nodes: NodeTable<bool>,
-    /// The hand points to the front.
-    ring: List,
-}
+pub(crate) struct Clock;
 
-impl Listed for Clock {
+impl Rule for Clock {
+    /// Whether it was used since the hand came by.
+    type State = bool;
+
     const ABOUT: About = About {
         name: "clock",
         source: "Corbató 1968",
@@ -35,82 +31,35 @@ impl Listed for Clock {
         parameters: &[],
     };
 
-    fn new(capacity: u32, _values: &Values<'_>) -> Clock {
-        Clock {
-            nodes: NodeTable::new(capacity),
-            ring: List::new(),
-        }
-    }
-}
+    const QUEUE: &'static str = "ring";
 
-impl Policy for Clock {
+    fn new(_values: &Values<'_>) -> Clock {
+        Clock
+    }
+
     #[inline]
-    fn on_hit(&mut self, frame: Frame) {
-        self.nodes[NodeId::of(frame)].state = true;
+    fn hit(&mut self, ring: &mut Pages<bool>, id: NodeId) {
+        ring.nodes[id].state = true;
     }
 
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    /// Two sweeps at most: the first clears all references, the second offers everything.
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        for _ in 0..2 * self.ring.len() {
-            let id = self.ring.front()?;
-            if std::mem::take(&mut self.nodes[id].state) {
-                self.ring.rotate(&self.nodes);
-                continue;
-            }
-            let frame = id.frame()?;
-            match take(frame, self.nodes[id].page()) {
-                Take::Taken => {
-                    self.on_remove(frame, Gone::Invalidated);
-                    return Some(frame);
+    /// Two sweeps at most: the first clears all references, the second offers everything. The hand points to the front.
+    fn offer(&mut self, ring: &mut Pages<bool>, take: Taker<'_>) -> Offered {
+        for _ in 0..2 * ring[ALL].len() {
+            let Some(id) = ring[ALL].front() else { break };
+            if !std::mem::take(&mut ring.nodes[id].state) {
+                match ask(&ring.nodes, id, take) {
+                    Take::Taken => return Offered::Taken(id),
+                    Take::Busy | Take::Dirty => {}
+                    Take::Enough => return Offered::Enough,
                 }
-                Take::Busy | Take::Dirty => self.ring.rotate(&self.nodes),
-                Take::Enough => return None,
             }
+            ring.rotate(ALL);
         }
-        None
+        Offered::Declined
     }
 
-    fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, false);
-        self.ring.push_back(&mut self.nodes, id);
-    }
-
-    fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.ring.remove(&mut self.nodes, NodeId::of(frame));
-        self.nodes.vacate(frame);
-    }
-
-    fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
-    }
-
-    fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
-    }
-
-    fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        let ring = self.ring.iter(&self.nodes);
-        let unused = ring.filter(|&id| !self.nodes[id].state);
-        out.extend(unused.filter_map(NodeId::frame).take(limit));
-    }
-
-    fn inspect(&self, out: &mut dyn Inspector) {
-        self.ring.show(&self.nodes, out, "ring", |&used, entry| {
-            entry.weight = u32::from(used);
-        });
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.ring.check(&self.nodes)?;
-        self.nodes.check(self.ring.len())
+    fn weight(used: &bool) -> u32 {
+        u32::from(*used)
     }
 }
 

@@ -50,9 +50,9 @@ use longshore_base::PageId;
 
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
-use crate::lists::{List, Offered, offer};
+use crate::lists::{List, Offered, ask, offer};
 use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 use crate::spec::{Values, share};
 
 /// CLOCK-Pro, or if it is `PLUS`, CLOCK-Pro+. See the head of the file.
@@ -328,20 +328,13 @@ impl<const PLUS: bool> ClockPro<PLUS> {
         self.trim();
     }
 
-    fn offer_hot(&self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Option<Frame> {
-        match offer(self.hot_pages(), &self.nodes, take) {
-            Offered::Taken(id) => id.frame(),
-            Offered::Declined | Offered::Enough => None,
-        }
-    }
-
     fn hot_pages(&self) -> impl Iterator<Item = NodeId> + '_ {
         let pages = self.clock.iter(&self.nodes);
         pages.filter(|&id| self.nodes[id].state.is_hot)
     }
 
     /// Turns the cold hand. What was declined stays in front of the queue, what was used goes to its end.
-    fn find_cold(&mut self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Found {
+    fn offer_cold(&mut self, take: Taker<'_>) -> Offered {
         let (mut declined, mut last) = (0, None);
         while declined < self.queue.len()
             && let Some(front) = self.queue.front()
@@ -351,22 +344,14 @@ impl<const PLUS: bool> ClockPro<PLUS> {
                 self.renew(id);
                 continue;
             }
-            let Some(frame) = id.frame() else { break };
-            match take(frame, self.nodes[id].page()) {
-                Take::Taken => return Found::Taken(frame),
-                Take::Enough => return Found::Enough,
+            match ask(&self.nodes, id, take) {
+                Take::Taken => return Offered::Taken(id),
+                Take::Enough => return Offered::Enough,
                 Take::Busy | Take::Dirty => (declined, last) = (declined + 1, Some(id)),
             }
         }
-        Found::None
+        Offered::Declined
     }
-}
-
-/// What the cold hand found.
-enum Found {
-    Taken(Frame),
-    None,
-    Enough,
 }
 
 impl<const PLUS: bool> Policy for ClockPro<PLUS> {
@@ -375,26 +360,17 @@ impl<const PLUS: bool> Policy for ClockPro<PLUS> {
         self.nodes[NodeId::of(frame)].state.used = true;
     }
 
-    /// A ghost stays until its page is in: the hands may end its test while room is made for it.
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         self.is_filling = false;
-        let frame = match self.find_cold(take) {
-            Found::Taken(frame) => frame,
-            Found::Enough => return None,
-            Found::None => self.offer_hot(take)?,
+        let frame = match self.offer_cold(take) {
+            Offered::Declined => offer(self.hot_pages(), &self.nodes, take).taken()?,
+            taken_or_enough => taken_or_enough.taken()?,
         };
         self.leave(frame);
         Some(frame)
     }
 
+    /// A ghost stays until now, for the hands may end its test while room is made for its page.
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
         let ghost = self.nodes.ghost(page);
         let room = self.bounds.capacity.saturating_sub(self.bounds.min);

@@ -13,21 +13,17 @@
 //! V. F. Nicola, A. Dan, D. M. Dias: Analysis of the Generalized Clock Buffer Replacement Scheme for Database
 //! Transaction Processing. SIGMETRICS 1992.
 
-use longshore_base::PageId;
-
+use super::one_queue::{ALL, Pages, Rule};
+use super::queues::Queued;
 use super::sweep::{Weighted, sweep};
-use crate::catalogue::{About, Listed, Parameter, Unit};
-use crate::inspect::Inspector;
-use crate::lists::{List, Offered};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::catalogue::{About, Parameter, Unit};
+use crate::lists::Offered;
+use crate::nodes::NodeId;
+use crate::policy::Taker;
 use crate::spec::Values;
 
 /// See the head of the file.
 pub(crate) struct Gclock {
-    nodes: NodeTable<State>,
-    /// The hand points to the front.
-    ring: List,
     /// No weight is greater.
     cap: u32,
     /// Counts calls of `evict`.
@@ -35,7 +31,7 @@ pub(crate) struct Gclock {
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     /// Sweeps still to be survived.
     weight: u32,
     declined_in: u32,
@@ -55,7 +51,11 @@ impl Weighted for State {
     }
 }
 
-impl Listed for Gclock {
+impl Queued for State {}
+
+impl Rule for Gclock {
+    type State = State;
+
     const ABOUT: About = About {
         name: "gclock",
         source: "Smith 1978; Nicola, Dan, Dias 1992",
@@ -71,10 +71,10 @@ impl Listed for Gclock {
         }],
     };
 
-    fn new(capacity: u32, values: &Values<'_>) -> Gclock {
+    const QUEUE: &'static str = "ring";
+
+    fn new(values: &Values<'_>) -> Gclock {
         Gclock {
-            nodes: NodeTable::new(capacity),
-            ring: List::new(),
             cap: match values.whole("cap") {
                 0 => u32::MAX,
                 cap => cap as u32,
@@ -82,76 +82,20 @@ impl Listed for Gclock {
             call: 0,
         }
     }
-}
 
-impl Policy for Gclock {
     #[inline]
-    fn on_hit(&mut self, frame: Frame) {
-        let state = &mut self.nodes[NodeId::of(frame)].state;
+    fn hit(&mut self, ring: &mut Pages<State>, id: NodeId) {
+        let state = &mut ring.nodes[id].state;
         state.weight += u32::from(state.weight < self.cap);
     }
 
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn offer(&mut self, ring: &mut Pages<State>, take: Taker<'_>) -> Offered {
         self.call = self.call.wrapping_add(1);
-        match sweep(&mut self.ring, &mut self.nodes, self.call, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+        sweep(ring, ALL, self.call, take)
     }
 
-    fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, State::default());
-        self.ring.push_back(&mut self.nodes, id);
-    }
-
-    fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.ring.remove(&mut self.nodes, NodeId::of(frame));
-        self.nodes.vacate(frame);
-    }
-
-    fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
-    }
-
-    fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
-    }
-
-    fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        let ring = self.ring.iter(&self.nodes);
-        let weightless = ring.filter(|&id| self.nodes[id].state.weight == 0);
-        out.extend(weightless.filter_map(NodeId::frame).take(limit));
-    }
-
-    fn inspect(&self, out: &mut dyn Inspector) {
-        self.ring.show(&self.nodes, out, "ring", |state, entry| {
-            entry.weight = state.weight;
-        });
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.ring.check(&self.nodes)?;
-        self.nodes.check(self.ring.len())?;
-        let mut weights = self
-            .ring
-            .iter(&self.nodes)
-            .map(|id| self.nodes[id].state.weight);
-        match weights.all(|weight| weight <= self.cap) {
-            true => Ok(()),
-            false => Err(format!("a weight above {}", self.cap)),
-        }
+    fn weight(state: &State) -> u32 {
+        state.weight
     }
 }
 

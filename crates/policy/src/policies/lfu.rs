@@ -1,32 +1,42 @@
-//! LFU: the page used least often since it came in leaves; of those used equally often the one that has been so for
-//! longest.
+//! LFU, without aging and with it: the page of the least priority leaves; of those with the same the one that has had it
+//! for longest. The priority of a page is how often it was used since it came in, plus the age of the pool when it was
+//! used last. In plain LFU the pool does not age. In LFU-aging (LFU-DA) its age is the priority of the last victim, so
+//! that what was hot once is overtaken, with no sweeps to halve counts.
 //!
-//! Weakness: it never forgets: what was hot once stays, and a new page leaves before it can be used again. A page that
-//! leaves is counted from the start when it comes back (in-cache LFU).
-//! Memory: 24 bytes a frame, and 28 for each count that some page has: 52 at most.
+//! Weakness: LFU never forgets: what was hot once stays, and a new page leaves before it can be used again; with aging the
+//! old pages stay until the age has grown by their counts. A page that leaves is counted from the start when it comes
+//! back (in-cache LFU).
+//! Memory: 24 bytes a frame, and 28 for each priority that some page has: 52 at most.
+//!
+//! The reference rows called LFUDA follow another rule: their simulator adds the least priority to that of the page which
+//! is hit, instead of setting it to uses and age, so that old pages gain most. By that rule, written down apart, its
+//! rows come out to all four digits; ours differ by up to 22 points (OLTP, 1,000 pages: 61 % misses, not 84 %).
+//!
+//! With aging a hit is not quite O(1): the page passes the ranks between its old priority and its new one, as many as the
+//! age grew since its last use, at most as many as there are priorities; a few in practice.
 //!
 //! # Source
-//! Well known; as a list of lists, one for each count: K. Shah, A. Mitra, D. Matani: An O(1) Algorithm for Implementing
-//! the LFU Cache Eviction Scheme, 2010.
+//! LFU is well known; as a list of lists, one for each count: K. Shah, A. Mitra, D. Matani: An O(1) Algorithm for
+//! Implementing the LFU Cache Eviction Scheme, 2010. LFU-DA: M. Arlitt, L. Cherkasova, J. Dilley, R. Friedrich, T. Jin:
+//! Evaluating Content Management Techniques for Web Proxy Caches. SIGMETRICS Performance Evaluation Review 27(4), 2000.
 
 use longshore_base::PageId;
 
 use super::ranks::{Ranks, Standing};
 use crate::catalogue::{About, Listed};
 use crate::inspect::Inspector;
-use crate::lists::{Offered, offer_in_turn};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::Values;
 
-/// See the head of the file.
-pub(crate) struct Lfu {
-    nodes: NodeTable<Standing>,
-    /// By how often they were used.
-    ranks: Ranks,
+/// LFU, or if it is `AGING`, LFU-aging. See the head of the file.
+pub(crate) struct Lfu<const AGING: bool> {
+    /// By priority.
+    pages: Ranks,
+    age: u64,
 }
 
-impl Listed for Lfu {
+impl Listed for Lfu<false> {
     const ABOUT: About = About {
         name: "lfu",
         source: "Shah, Mitra, Matani 2010",
@@ -35,69 +45,84 @@ impl Listed for Lfu {
         parameters: &[],
     };
 
-    fn new(capacity: u32, _values: &Values<'_>) -> Lfu {
+    fn new(capacity: u32, _values: &Values<'_>) -> Self {
+        Lfu::build(capacity)
+    }
+}
+
+impl Listed for Lfu<true> {
+    const ABOUT: About = About {
+        name: "lfu-aging",
+        source: "Arlitt et al. 2000",
+        weakness: "the old hot set stays until the pool has aged by its counts",
+        memory: "24-52 B",
+        parameters: &[],
+    };
+
+    fn new(capacity: u32, _values: &Values<'_>) -> Self {
+        Lfu::build(capacity)
+    }
+}
+
+impl<const AGING: bool> Lfu<AGING> {
+    fn build(capacity: u32) -> Self {
         Lfu {
-            nodes: NodeTable::new(capacity),
-            ranks: Ranks::new(),
+            pages: Ranks::new(capacity),
+            age: 0,
         }
     }
 }
 
-impl Policy for Lfu {
+impl<const AGING: bool> Policy for Lfu<AGING> {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
         let id = NodeId::of(frame);
-        let uses = self.ranks.key(&self.nodes, id) + 1;
-        self.ranks.raise(&mut self.nodes, id, uses);
+        let standing = &mut self.pages.nodes[id].state;
+        standing.uses = standing.uses.saturating_add(1);
+        let priority = self.age + u64::from(standing.uses);
+        self.pages.raise(id, priority);
     }
 
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match offer_in_turn(self.ranks.lists(), &self.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.pages.offer(take).taken()?;
+        if AGING {
+            // Where pages are declined the victim has a greater priority; those that stay must not be passed.
+            self.age = self.pages.lowest_key().unwrap_or(self.age);
         }
+        self.pages.vacate(frame);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, Standing::used_once());
-        self.ranks.insert(&mut self.nodes, id, 1);
+        let standing = Standing::used_once();
+        self.pages.admit(frame, page, standing, self.age + 1);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.ranks.remove(&mut self.nodes, NodeId::of(frame));
-        self.nodes.vacate(frame);
+        self.pages.vacate(frame);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
+        self.pages.nodes.reserve(frames);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.pages.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        self.ranks.guess(&self.nodes, limit, out);
+        self.pages.guess(limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.ranks.show(&self.nodes, out);
+        self.pages.show(out);
+        if AGING {
+            out.counter("age", self.age);
+        }
     }
 
     fn check(&self) -> Result<(), String> {
-        self.ranks.check(&self.nodes)
+        self.pages.check()
     }
 }
 
@@ -123,5 +148,30 @@ mod tests {
         assert_eq!(bench.use_pages([6, 6, 6]), "pages: 5:1 3:2 2:4 6:4");
         assert_eq!(bench.remove(3), "pages: 5:1 2:4 6:4");
         assert_eq!(bench.use_page(3), "pages: 5:1 3:1 2:4 6:4", "counted anew");
+    }
+
+    #[test]
+    fn order_step_by_step_with_aging() {
+        let mut bench = Bench::new("lfu-aging", 3);
+        assert_eq!(
+            bench.use_pages([1, 1, 1, 1, 2, 2, 3]),
+            "pages: 3:1 2:2 1:4 | age=0"
+        );
+        assert_eq!(bench.use_page(4), "pages: 2:2 4:2 1:4 | age=1");
+        assert_eq!(
+            bench.use_page(5),
+            "pages: 4:2 5:3 1:4 | age=2",
+            "what is new ranks above what is old"
+        );
+        assert_eq!(bench.use_page(4), "pages: 5:3 1:4 4:4 | age=2");
+        assert_eq!(bench.likely(2), [5, 1]);
+        bench.pin(5);
+        assert_eq!(
+            bench.use_page(6),
+            "pages: 5:3 4:4 6:4 | age=3",
+            "1 leaves, but 5 stays: no older than it"
+        );
+        assert_eq!(bench.remove(4), "pages: 5:3 6:4 | age=3");
+        assert_eq!(bench.use_page(5), "pages: 6:4 5:5 | age=3");
     }
 }

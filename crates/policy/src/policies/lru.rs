@@ -7,23 +7,17 @@
 //! # Source
 //! R. L. Mattson et al.: Evaluation Techniques for Storage Hierarchies. IBM Systems Journal 9(2), 1970.
 
-use longshore_base::PageId;
-
-use crate::catalogue::{About, Listed};
-use crate::inspect::Inspector;
-use crate::lists::{List, Offered};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use super::one_queue::{ALL, Pages, Rule};
+use crate::catalogue::About;
+use crate::nodes::NodeId;
 use crate::spec::Values;
 
 /// See the head of the file.
-pub(crate) struct Lru {
-    nodes: NodeTable<()>,
-    /// All residents, the one not used for longest in front.
-    queue: List,
-}
+pub(crate) struct Lru;
 
-impl Listed for Lru {
+impl Rule for Lru {
+    type State = ();
+
     const ABOUT: About = About {
         name: "lru",
         source: "Mattson et al. 1970",
@@ -32,68 +26,15 @@ impl Listed for Lru {
         parameters: &[],
     };
 
-    fn new(capacity: u32, _values: &Values<'_>) -> Lru {
-        Lru {
-            nodes: NodeTable::new(capacity),
-            queue: List::new(),
-        }
-    }
-}
+    const QUEUE: &'static str = "queue";
 
-impl Policy for Lru {
+    fn new(_values: &Values<'_>) -> Lru {
+        Lru
+    }
+
     #[inline]
-    fn on_hit(&mut self, frame: Frame) {
-        self.queue.move_to_back(&mut self.nodes, NodeId::of(frame));
-    }
-
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match self.queue.offer(&self.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
-    }
-
-    fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, ());
-        self.queue.push_back(&mut self.nodes, id);
-    }
-
-    fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.queue.remove(&mut self.nodes, NodeId::of(frame));
-        self.nodes.vacate(frame);
-    }
-
-    fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
-    }
-
-    fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
-    }
-
-    fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        self.queue.guess(&self.nodes, limit, out);
-    }
-
-    fn inspect(&self, out: &mut dyn Inspector) {
-        self.queue.show(&self.nodes, out, "queue", |_, _| {});
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.queue.check(&self.nodes)?;
-        self.nodes.check(self.queue.len())
+    fn hit(&mut self, pages: &mut Pages<()>, id: NodeId) {
+        pages.move_to(id, ALL);
     }
 }
 

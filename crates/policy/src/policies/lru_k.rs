@@ -31,9 +31,9 @@ use longshore_base::PageId;
 
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
-use crate::lists::{List, Offered};
+use crate::lists::{List, Offered, ask, offer};
 use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 use crate::spec::{Values, share};
 
 /// No more uses of a page are remembered.
@@ -142,17 +142,11 @@ impl LruK {
         self.filed.insert(time, frame);
     }
 
-    fn offer(&mut self, pass: Pass, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
-        for id in self.fresh.iter(&self.nodes) {
-            if let Some(frame) = id.frame()
-                && self.is_in(pass, id)
-            {
-                match take(frame, self.nodes[id].page()) {
-                    Take::Taken => return Offered::Taken(id),
-                    Take::Enough => return Offered::Enough,
-                    Take::Busy | Take::Dirty => {}
-                }
-            }
+    fn offer(&mut self, pass: Pass, take: Taker<'_>) -> Offered {
+        let fresh = self.fresh.iter(&self.nodes);
+        match offer(fresh.filter(|&id| self.is_in(pass, id)), &self.nodes, take) {
+            Offered::Declined => {}
+            taken_or_enough => return taken_or_enough,
         }
         let mut passed = 0;
         while let Some((&time, &frame)) = self.filed.range((Excluded(passed), Unbounded)).next() {
@@ -166,7 +160,7 @@ impl LruK {
             if !self.is_in(pass, id) {
                 continue;
             }
-            match take(frame, self.nodes[id].page()) {
+            match ask(&self.nodes, id, take) {
                 Take::Taken => return Offered::Taken(id),
                 Take::Enough => return Offered::Enough,
                 Take::Busy | Take::Dirty => {}
@@ -219,20 +213,13 @@ impl Policy for LruK {
         Placement::ONLY
     }
 
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         let mut offered = self.offer(Pass::Settled, take);
         if offered == Offered::Declined && self.correlated > 0 {
             offered = self.offer(Pass::Correlated, take);
         }
-        let Offered::Taken(victim) = offered else {
-            return None;
-        };
-        let frame = victim.frame()?;
-        self.withdraw(victim);
+        let frame = offered.taken()?;
+        self.withdraw(NodeId::of(frame));
         let (page, state) = self.nodes.vacate(frame);
         let ghost = self.nodes.remember(page, state);
         self.ghosts.push_back(&mut self.nodes, ghost);

@@ -8,11 +8,12 @@ mod clock_pro;
 mod fifo;
 mod gclock;
 mod lfu;
-mod lfu_aging;
 mod lirs;
 mod lru;
 mod lru_k;
 mod mq;
+mod one_queue;
+mod queues;
 mod random;
 mod ranks;
 mod s3_fifo;
@@ -26,6 +27,7 @@ mod two_queue;
 mod two_queue_simple;
 mod w_tiny_lfu;
 
+use self::one_queue::OneQueue;
 use crate::catalogue::{About, Listed, Visitor};
 use crate::spec::Values;
 
@@ -52,17 +54,17 @@ macro_rules! policies {
 
 policies! {
     random::Random,
-    fifo::Fifo,
-    lru::Lru,
-    clock::Clock,
-    gclock::Gclock,
+    OneQueue<fifo::Fifo>,
+    OneQueue<lru::Lru>,
+    OneQueue<clock::Clock>,
+    OneQueue<gclock::Gclock>,
     two_queue_simple::TwoQueueSimple,
     two_queue::TwoQueue,
     lru_k::LruK,
     mq::Mq,
     seq::Seq,
-    lfu::Lfu,
-    lfu_aging::LfuAging,
+    lfu::Lfu<false>,
+    lfu::Lfu<true>,
     slru::Slru,
     w_tiny_lfu::WTinyLfu,
     sieve::Sieve,

@@ -20,20 +20,24 @@
 
 use longshore_base::PageId;
 
+use super::queues::{Queued, Queues, check_len, weightless};
 use crate::catalogue::{About, Listed, Parameter, Unit};
-use crate::inspect::{Entry, Inspector};
-use crate::lists::{List, Offered, offer_in_turn};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::inspect::Inspector;
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::{Values, share};
+
+/// The most LRU queues.
+const QUEUES_MAX: usize = 16;
+/// Qout: pages that left, the oldest in front.
+const OUT: u8 = QUEUES_MAX as u8;
 
 /// See the head of the file.
 pub(crate) struct Mq {
-    nodes: NodeTable<State>,
-    /// In each the page in front came or was used first.
-    queues: Vec<List>,
-    /// Qout: pages that left, the oldest in front.
-    out: List,
+    /// LRU queues, in each of which the page in front came or was used first, and Qout.
+    queues: Queues<State, { QUEUES_MAX + 1 }>,
+    /// The highest LRU queue.
+    top: u8,
     out_max: usize,
     /// As a percentage.
     out_share: f64,
@@ -54,7 +58,19 @@ struct State {
     queue: u8,
 }
 
-const NAMES: [&str; 16] = [
+impl Queued for State {
+    #[inline]
+    fn queue(&self) -> usize {
+        usize::from(self.queue)
+    }
+
+    #[inline]
+    fn set_queue(&mut self, queue: u8) {
+        self.queue = queue;
+    }
+}
+
+const NAMES: [&str; QUEUES_MAX] = [
     "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14",
     "q15",
 ];
@@ -72,7 +88,7 @@ impl Listed for Mq {
                 unit: Unit::Whole,
                 default: 8.0,
                 min: 1.0,
-                max: NAMES.len() as f64,
+                max: QUEUES_MAX as f64,
             },
             Parameter {
                 name: "out",
@@ -96,9 +112,8 @@ impl Listed for Mq {
     fn new(capacity: u32, values: &Values<'_>) -> Mq {
         let lifetime = values.whole("lifetime") as u32;
         let mut policy = Mq {
-            nodes: NodeTable::new(capacity),
-            queues: (0..values.whole("queues")).map(|_| List::new()).collect(),
-            out: List::new(),
+            queues: Queues::new(capacity),
+            top: values.whole("queues") as u8 - 1,
             out_max: 0,
             out_share: values.percent("out"),
             now: 0,
@@ -111,28 +126,29 @@ impl Listed for Mq {
 }
 
 impl Mq {
-    /// A reference to the page of `id`, which is in no queue.
+    /// The LRU queue of a page used so often.
+    fn queue_of(&self, uses: u32) -> u8 {
+        self.top.min(uses.ilog2() as u8)
+    }
+
+    /// The page of `id`, which came last to its queue, was used.
     fn enter(&mut self, id: NodeId) {
-        let top = self.queues.len() as u32 - 1;
-        let state = &mut self.nodes[id].state;
-        let queue = state.uses.ilog2().min(top);
-        (state.used, state.since, state.queue) = (self.now, self.now, queue as u8);
-        self.queues[queue as usize].push_back(&mut self.nodes, id);
+        let state = &mut self.queues.nodes[id].state;
+        (state.used, state.since) = (self.now, self.now);
         self.adjust();
     }
 
     /// Time goes on; in each queue the page in front goes down if its lifetime is over.
     fn adjust(&mut self) {
         self.now = self.now.wrapping_add(1);
-        for queue in 1..self.queues.len() {
+        for queue in 1..=self.top {
             let Some(id) = self.queues[queue].front() else {
                 continue;
             };
-            let state = &mut self.nodes[id].state;
+            let state = &mut self.queues.nodes[id].state;
             if self.now.wrapping_sub(state.since) > self.lifetime {
-                (state.since, state.queue) = (self.now, queue as u8 - 1);
-                self.queues[queue].remove(&mut self.nodes, id);
-                self.queues[queue - 1].push_back(&mut self.nodes, id);
+                state.since = self.now;
+                self.queues.move_to(id, queue - 1);
             }
         }
     }
@@ -151,72 +167,54 @@ impl Policy for Mq {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
         let id = NodeId::of(frame);
-        let State { used, queue, .. } = self.nodes[id].state;
-        self.measure(used);
-        self.queues[queue as usize].remove(&mut self.nodes, id);
-        let uses = &mut self.nodes[id].state.uses;
+        self.measure(self.queues.nodes[id].state.used);
+        let uses = &mut self.queues.nodes[id].state.uses;
         *uses = uses.saturating_add(1);
+        let queue = self.queue_of(self.queues.nodes[id].state.uses);
+        self.queues.move_to(id, queue);
         self.enter(id);
     }
 
     /// The placement is how often the page was used before.
     fn on_miss(&mut self, page: PageId) -> Placement {
-        let Some(ghost) = self.nodes.ghost(page) else {
+        let Some(ghost) = self.queues.nodes.ghost(page) else {
             return Placement::new(0);
         };
-        let State { uses, used, .. } = self.nodes[ghost].state;
+        let State { uses, used, .. } = self.queues.nodes[ghost].state;
         self.measure(used);
-        self.forget_ghost(page);
+        self.queues.forget(page);
         Placement::new(uses)
     }
 
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match offer_in_turn(&self.queues, &self.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                let queue = self.nodes[victim].state.queue;
-                self.queues[queue as usize].remove(&mut self.nodes, victim);
-                let (page, state) = self.nodes.vacate(frame);
-                let ghost = self.nodes.remember(page, state);
-                self.out.push_back(&mut self.nodes, ghost);
-                self.out.trim(&mut self.nodes, self.out_max);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.queues.offer(0..=self.top, take).taken()?;
+        let (page, state) = self.queues.vacate(frame);
+        self.queues.remember(page, state, OUT, self.out_max);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
+        let uses = at.get().saturating_add(1);
         let state = State {
-            uses: at.get().saturating_add(1),
+            uses,
             ..State::default()
         };
-        let id = self.nodes.occupy(frame, page, state);
-        self.enter(id);
+        self.queues.admit(frame, page, state, self.queue_of(uses));
+        self.enter(NodeId::of(frame));
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        let id = NodeId::of(frame);
-        let queue = self.nodes[id].state.queue;
-        self.queues[queue as usize].remove(&mut self.nodes, id);
-        self.nodes.vacate(frame);
+        self.queues.vacate(frame);
     }
 
     fn forget_ghost(&mut self, page: PageId) {
-        if let Some(ghost) = self.nodes.ghost(page) {
-            self.out.remove(&mut self.nodes, ghost);
-            self.nodes.forget(ghost);
-        }
+        self.queues.forget(page);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
+        self.queues.nodes.reserve(frames);
         self.out_max = share(self.out_share, frames);
-        self.out.trim(&mut self.nodes, self.out_max);
+        self.queues.trim(OUT, self.out_max);
         if let Some(distances) = &mut self.distances {
             *distances = Distances::new(frames);
             self.lifetime = distances.peak;
@@ -224,46 +222,25 @@ impl Policy for Mq {
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        for queue in &self.queues {
-            queue.guess(&self.nodes, limit, out);
-        }
+        self.queues.guess(0..=self.top, weightless, limit, out);
     }
 
     /// Empty queues are left out.
     fn inspect(&self, out: &mut dyn Inspector) {
-        let with_uses = |id: NodeId| Entry {
-            weight: self.nodes[id].state.uses,
-            ..self.nodes.entry(id)
-        };
-        for (name, queue) in NAMES.iter().zip(&self.queues) {
-            if !queue.is_empty() {
-                out.queue(name, &mut queue.iter(&self.nodes).map(with_uses));
-            }
-        }
-        out.queue("out", &mut self.out.iter(&self.nodes).map(with_uses));
+        let names = (0..=self.top).zip(NAMES);
+        let names = names.filter(|&(queue, _)| !self.queues[queue].is_empty());
+        let names = names.chain([(OUT, "out")]);
+        self.queues.show(names, |state| state.uses, out);
         out.counter("lifetime", u64::from(self.lifetime));
     }
 
     fn check(&self) -> Result<(), String> {
-        let mut listed = self.out.len();
-        for (number, queue) in self.queues.iter().enumerate() {
-            queue.check(&self.nodes)?;
-            listed += queue.len();
-            let known = |id| usize::from(self.nodes[id].state.queue) == number;
-            if !queue.iter(&self.nodes).all(known) {
-                return Err(format!("a page of another queue stands in q{number}"));
-            }
-        }
-        self.out.check(&self.nodes)?;
-        self.nodes.check(listed)?;
-        match self.out.len() <= self.out_max && self.out.len() == self.nodes.ghosts() {
-            true => Ok(()),
-            false => Err(format!("{} ghosts", self.nodes.ghosts())),
-        }
+        check_len("pages in Qout", self.queues[OUT].len(), self.out_max)?;
+        self.queues.check(OUT)
     }
 }
 

@@ -13,7 +13,7 @@ use longshore_base::{Environment, PageId, SeededEnvironment};
 
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
-use crate::policy::{Frame, Gone, Placement, Policy, Take};
+use crate::policy::{Frame, Gone, Incoming, Placement, Policy, Take, Taker};
 use crate::spec::Values;
 
 /// See the head of the file.
@@ -64,15 +64,7 @@ impl Policy for Random {
     #[inline]
     fn on_hit(&mut self, _frame: Frame) {}
 
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         let len = self.residents.len();
         if len == 0 {
             return None;

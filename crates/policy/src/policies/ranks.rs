@@ -8,10 +8,12 @@
 //! R1. Keys rise from `lowest` along `above`; `below` undoes it; no rank is empty.
 //! R2. Each node knows its rank.
 
+use longshore_base::PageId;
+
 use crate::inspect::{Entry, Inspector};
-use crate::lists::List;
+use crate::lists::{List, Offered, offer};
 use crate::nodes::{NodeId, NodeTable};
-use crate::policy::Frame;
+use crate::policy::{Frame, Taker};
 
 /// What is kept of a page.
 #[derive(Default)]
@@ -32,8 +34,9 @@ impl Standing {
     }
 }
 
-/// All ranks.
+/// All ranks, and the nodes that are in them.
 pub(crate) struct Ranks {
+    pub(crate) nodes: NodeTable<Standing>,
     ranks: Vec<Rank>,
     /// Ranks not used.
     free: Vec<u32>,
@@ -52,8 +55,10 @@ struct Rank {
 const NONE: u32 = u32::MAX;
 
 impl Ranks {
-    pub(crate) fn new() -> Ranks {
+    /// Ranks for a pool of `capacity` frames, all of them empty.
+    pub(crate) fn new(capacity: u32) -> Ranks {
         Ranks {
+            nodes: NodeTable::new(capacity),
             ranks: Vec::new(),
             free: Vec::new(),
             lowest: NONE,
@@ -61,31 +66,27 @@ impl Ranks {
         }
     }
 
-    /// The key of a page.
-    pub(crate) fn key(&self, nodes: &NodeTable<Standing>, id: NodeId) -> u64 {
-        self.at(nodes[id].state.rank).key
-    }
-
     /// The least key that a page has.
     pub(crate) fn lowest_key(&self) -> Option<u64> {
         self.rising().next().map(|rank| rank.key)
     }
 
-    /// Brings in a page, which is in no list, looking for its rank from the lowest.
-    pub(crate) fn insert(&mut self, nodes: &mut NodeTable<Standing>, id: NodeId, key: u64) {
+    /// `page` is resident in `frame`; its rank is looked for from the lowest.
+    pub(crate) fn admit(&mut self, frame: Frame, page: PageId, standing: Standing, key: u64) {
+        let id = self.nodes.occupy(frame, page, standing);
         let rank = match self.lowest {
             NONE => self.add(NONE, key),
             lowest if self.at(lowest).key > key => self.add(NONE, key),
             lowest => self.find_from(lowest, key),
         };
-        self.join(nodes, id, rank);
+        self.join(id, rank);
         self.len += 1;
     }
 
     /// Gives a page another key, which is no less than its own. It comes last in its rank.
     #[inline]
-    pub(crate) fn raise(&mut self, nodes: &mut NodeTable<Standing>, id: NodeId, key: u64) {
-        let rank = nodes[id].state.rank;
+    pub(crate) fn raise(&mut self, id: NodeId, key: u64) {
+        let rank = self.nodes[id].state.rank;
         let above = self.at(rank).above;
         let passes_nobody = above == NONE || self.at(above).key > key;
         if passes_nobody && self.at(rank).list.len() == 1 {
@@ -93,33 +94,38 @@ impl Ranks {
             return;
         }
         let target = self.find_from(rank, key);
-        self.leave(nodes, id);
-        self.join(nodes, id, target);
+        self.leave(id);
+        self.join(id, target);
     }
 
-    /// Takes a page out.
-    pub(crate) fn remove(&mut self, nodes: &mut NodeTable<Standing>, id: NodeId) {
-        self.leave(nodes, id);
+    /// The page in `frame` is resident no more.
+    pub(crate) fn vacate(&mut self, frame: Frame) {
+        self.leave(NodeId::of(frame));
+        self.nodes.vacate(frame);
         self.len -= 1;
     }
 
-    /// The ranks' lists, the lowest first.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = &List> {
-        self.rising().map(|rank| &rank.list)
+    /// The pages, those of the lowest rank first.
+    fn pages(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.rising().flat_map(|rank| rank.list.iter(&self.nodes))
     }
 
-    /// Appends frames to `out`, those of the lowest rank first, until it holds `limit`.
-    pub(crate) fn guess(&self, nodes: &NodeTable<Standing>, limit: usize, out: &mut Vec<Frame>) {
-        let pages = self.lists().flat_map(|list| list.iter(nodes));
-        out.extend(pages.filter_map(NodeId::frame).take(limit));
+    /// Offers pages, those of the lowest rank first, until one is taken.
+    pub(crate) fn offer(&self, take: Taker<'_>) -> Offered {
+        offer(self.pages(), &self.nodes, take)
+    }
+
+    /// Fills `out`, which is empty, with up to `limit` frames, those of the lowest rank first.
+    pub(crate) fn guess(&self, limit: usize, out: &mut Vec<Frame>) {
+        out.extend(self.pages().filter_map(NodeId::frame).take(limit));
     }
 
     /// Shows all pages as one queue, with their keys as weights.
-    pub(crate) fn show(&self, nodes: &NodeTable<Standing>, out: &mut dyn Inspector) {
+    pub(crate) fn show(&self, out: &mut dyn Inspector) {
         let mut entries = self.rising().flat_map(|rank| {
-            rank.list.iter(nodes).map(|id| Entry {
+            rank.list.iter(&self.nodes).map(|id| Entry {
                 weight: u32::try_from(rank.key).unwrap_or(u32::MAX),
-                ..nodes.entry(id)
+                ..self.nodes.entry(id)
             })
         });
         out.queue("pages", &mut entries);
@@ -186,15 +192,17 @@ impl Ranks {
         }
     }
 
-    fn join(&mut self, nodes: &mut NodeTable<Standing>, id: NodeId, rank: u32) {
-        nodes[id].state.rank = rank;
-        self.ranks[rank as usize].list.push_back(nodes, id);
+    fn join(&mut self, id: NodeId, rank: u32) {
+        self.nodes[id].state.rank = rank;
+        self.ranks[rank as usize]
+            .list
+            .push_back(&mut self.nodes, id);
     }
 
-    fn leave(&mut self, nodes: &mut NodeTable<Standing>, id: NodeId) {
-        let at = nodes[id].state.rank;
+    fn leave(&mut self, id: NodeId) {
+        let at = self.nodes[id].state.rank;
         let rank = &mut self.ranks[at as usize];
-        rank.list.remove(nodes, id);
+        rank.list.remove(&mut self.nodes, id);
         if rank.list.is_empty() {
             let (below, above) = (rank.below, rank.above);
             self.link(below, above);
@@ -203,16 +211,20 @@ impl Ranks {
     }
 
     /// Verifies R1 and R2.
-    pub(crate) fn check(&self, nodes: &NodeTable<Standing>) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let (mut at, mut below, mut seen, mut used) = (self.lowest, NONE, 0, 0);
         while at != NONE {
             let rank = self.at(at);
-            rank.list.check(nodes)?;
+            rank.list.check(&self.nodes)?;
             let rises = below == NONE || self.at(below).key < rank.key;
             if rank.below != below || !rises || rank.list.is_empty() {
                 return Err(format!("R1: at key {}", rank.key));
             }
-            if rank.list.iter(nodes).any(|id| nodes[id].state.rank != at) {
+            if rank
+                .list
+                .iter(&self.nodes)
+                .any(|id| self.nodes[id].state.rank != at)
+            {
                 return Err(format!("R2: at key {}", rank.key));
             }
             seen += rank.list.len();
@@ -223,7 +235,7 @@ impl Ranks {
             return Err("R1: a rank is neither used nor free".to_string());
         }
         match seen == self.len {
-            true => nodes.check(seen),
+            true => self.nodes.check(seen),
             false => Err(format!("{seen} pages in ranks, not {}", self.len)),
         }
     }

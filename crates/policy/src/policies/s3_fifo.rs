@@ -20,23 +20,25 @@
 
 use longshore_base::PageId;
 
+use super::queues::{Queued, Queues, check_len};
 use super::sweep::{Weighted, sweep};
 use crate::catalogue::{About, Listed, Parameter, Unit};
-use crate::inspect::{Entry, Inspector};
-use crate::lists::{List, Offered};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::inspect::Inspector;
+use crate::lists::{Offered, ask};
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 use crate::spec::{Values, share};
+
+/// New pages, the oldest in front.
+const SMALL: u8 = 0;
+/// The hand points to the front.
+const MAIN: u8 = 1;
+/// Pages that left the small queue unused, the oldest in front.
+const GHOSTS: u8 = 2;
 
 /// See the head of the file.
 pub(crate) struct S3Fifo {
-    nodes: NodeTable<State>,
-    /// New pages, the oldest in front.
-    small: List,
-    /// The hand points to the front.
-    main: List,
-    /// Pages that left the small queue unused, the oldest in front.
-    ghosts: List,
+    queues: Queues<State, 3>,
     /// Counts calls of `evict`.
     call: u32,
     small_len: usize,
@@ -56,8 +58,18 @@ struct Settings {
 #[derive(Default)]
 struct State {
     uses: u8,
-    is_main: bool,
+    queue: u8,
     declined_in: u32,
+}
+
+impl Queued for State {
+    fn queue(&self) -> usize {
+        usize::from(self.queue)
+    }
+
+    fn set_queue(&mut self, queue: u8) {
+        self.queue = queue;
+    }
 }
 
 impl Weighted for State {
@@ -73,9 +85,6 @@ impl Weighted for State {
         &mut self.declined_in
     }
 }
-
-const SMALL: Placement = Placement::new(0);
-const MAIN: Placement = Placement::new(1);
 
 impl Listed for S3Fifo {
     const ABOUT: About = About {
@@ -121,10 +130,7 @@ impl Listed for S3Fifo {
 
     fn new(capacity: u32, values: &Values<'_>) -> S3Fifo {
         let mut policy = S3Fifo {
-            nodes: NodeTable::new(capacity),
-            small: List::new(),
-            main: List::new(),
-            ghosts: List::new(),
+            queues: Queues::new(capacity),
             call: 0,
             small_len: 0,
             ghosts_max: 0,
@@ -141,19 +147,26 @@ impl Listed for S3Fifo {
 }
 
 impl S3Fifo {
+    fn offer_of(&mut self, queue: u8, take: Taker<'_>) -> Offered {
+        match queue {
+            SMALL => self.offer_small(take),
+            _ => sweep(&mut self.queues, MAIN, self.call, take),
+        }
+    }
+
     /// From the small queue: what was used there moves on, the rest is offered.
-    fn offer_small(&mut self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
-        let mut next = self.small.front();
-        for _ in 0..self.small.len() {
-            let Some((id, frame)) = next.and_then(|id| Some((id, id.frame()?))) else {
-                break;
-            };
-            next = Some(self.small.next(&self.nodes, id));
-            if self.nodes[id].state.uses >= self.settings.move_at {
-                self.move_on(id);
+    fn offer_small(&mut self, take: Taker<'_>) -> Offered {
+        let mut next = self.queues[SMALL].front();
+        for _ in 0..self.queues[SMALL].len() {
+            let Some(id) = next else { break };
+            next = Some(self.queues[SMALL].next(&self.queues.nodes, id));
+            let state = &mut self.queues.nodes[id].state;
+            if state.uses >= self.settings.move_at {
+                state.uses = 0;
+                self.queues.move_to(id, MAIN);
                 continue;
             }
-            match take(frame, self.nodes[id].page()) {
+            match ask(&self.queues.nodes, id, take) {
                 Take::Taken => return Offered::Taken(id),
                 Take::Busy | Take::Dirty => {}
                 Take::Enough => return Offered::Enough,
@@ -162,17 +175,12 @@ impl S3Fifo {
         Offered::Declined
     }
 
-    fn move_on(&mut self, id: NodeId) {
-        self.small.remove(&mut self.nodes, id);
-        self.nodes[id].state = State {
-            is_main: true,
-            ..State::default()
-        };
-        self.main.push_back(&mut self.nodes, id);
-    }
-
-    fn offer_main(&mut self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
-        sweep(&mut self.main, &mut self.nodes, self.call, take)
+    /// What a page must lose before it can leave: in the small queue it moves on instead.
+    fn weight(&self, state: &State) -> u32 {
+        match state.queue {
+            SMALL => u32::from(state.uses >= self.settings.move_at),
+            _ => u32::from(state.uses),
+        }
     }
 }
 
@@ -180,130 +188,77 @@ impl Policy for S3Fifo {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
         let cap = self.settings.cap;
-        let state = &mut self.nodes[NodeId::of(frame)].state;
+        let state = &mut self.queues.nodes[NodeId::of(frame)].state;
         state.uses += u8::from(state.uses < cap);
     }
 
+    /// The placement is the number of a queue.
     fn on_miss(&mut self, page: PageId) -> Placement {
-        match self.nodes.ghost(page) {
-            Some(_) => {
-                self.forget_ghost(page);
-                MAIN
-            }
-            None => SMALL,
-        }
+        let is_known = self.queues.forget(page);
+        Placement::new(u32::from(if is_known { MAIN } else { SMALL }))
     }
 
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         self.call = self.call.wrapping_add(1);
-        let small_first = self.small.len() >= self.small_len || self.main.is_empty();
-        let mut offered = match small_first {
-            true => self.offer_small(take),
-            false => self.offer_main(take),
+        let is_small_full = self.queues[SMALL].len() >= self.small_len;
+        // Last, all of the small queue may have moved on after the main queue was looked at.
+        let order = match is_small_full || self.queues[MAIN].is_empty() {
+            true => [SMALL, MAIN, MAIN],
+            false => [MAIN, SMALL, MAIN],
         };
-        if offered == Offered::Declined {
-            offered = match small_first {
-                true => self.offer_main(take),
-                false => self.offer_small(take),
-            };
-        }
-        // All of the small queue may have moved on after the main queue was looked at.
-        if offered == Offered::Declined {
-            offered = self.offer_main(take);
-        }
-        let Offered::Taken(id) = offered else {
-            return None;
-        };
-        let frame = id.frame()?;
-        let (page, is_main) = (self.nodes[id].page(), self.nodes[id].state.is_main);
-        self.on_remove(frame, Gone::Invalidated);
-        if !is_main {
-            let ghost = self.nodes.remember(page, State::default());
-            self.ghosts.push_back(&mut self.nodes, ghost);
-            self.ghosts.trim(&mut self.nodes, self.ghosts_max);
+        let mut offered = order.into_iter().map(|queue| self.offer_of(queue, take));
+        let offered = offered.find(|offered| *offered != Offered::Declined)?;
+        let frame = offered.taken()?;
+        let (page, state) = self.queues.vacate(frame);
+        if state.queue == SMALL {
+            let (state, max) = (State::default(), self.ghosts_max);
+            self.queues.remember(page, state, GHOSTS, max);
         }
         Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
-        let state = State {
-            is_main: at == MAIN,
-            ..State::default()
-        };
-        let id = self.nodes.occupy(frame, page, state);
-        match at == MAIN {
-            true => self.main.push_back(&mut self.nodes, id),
-            false => self.small.push_back(&mut self.nodes, id),
-        }
+        let (state, queue) = (State::default(), at.get() as u8);
+        self.queues.admit(frame, page, state, queue);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        let id = NodeId::of(frame);
-        match self.nodes[id].state.is_main {
-            true => self.main.remove(&mut self.nodes, id),
-            false => self.small.remove(&mut self.nodes, id),
-        }
-        self.nodes.vacate(frame);
+        self.queues.vacate(frame);
     }
 
     fn forget_ghost(&mut self, page: PageId) {
-        if let Some(ghost) = self.nodes.ghost(page) {
-            self.ghosts.remove(&mut self.nodes, ghost);
-            self.nodes.forget(ghost);
-        }
+        self.queues.forget(page);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
+        self.queues.nodes.reserve(frames);
         self.small_len = share(self.settings.small, frames);
         self.ghosts_max = share(self.settings.ghosts, frames);
-        self.ghosts.trim(&mut self.nodes, self.ghosts_max);
+        self.queues.trim(GHOSTS, self.ghosts_max);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        let small = self.small.iter(&self.nodes);
-        let small = small.filter(|&id| self.nodes[id].state.uses < self.settings.move_at);
-        let main = self.main.iter(&self.nodes);
-        let main = main.filter(|&id| self.nodes[id].state.uses == 0);
-        match self.small.len() >= self.small_len {
-            true => out.extend(small.chain(main).filter_map(NodeId::frame).take(limit)),
-            false => out.extend(main.chain(small).filter_map(NodeId::frame).take(limit)),
-        }
+        let order = match self.queues[SMALL].len() >= self.small_len {
+            true => [SMALL, MAIN],
+            false => [MAIN, SMALL],
+        };
+        let weight = |state: &State| self.weight(state);
+        self.queues.guess(order, weight, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        let uses = |state: &State, entry: &mut Entry| {
-            entry.weight = u32::from(state.uses);
-        };
-        self.small.show(&self.nodes, out, "small", uses);
-        self.main.show(&self.nodes, out, "main", uses);
-        self.ghosts.show(&self.nodes, out, "ghosts", uses);
+        let uses = |state: &State| u32::from(state.uses);
+        let names = [(SMALL, "small"), (MAIN, "main"), (GHOSTS, "ghosts")];
+        self.queues.show(names, uses, out);
     }
 
     fn check(&self) -> Result<(), String> {
-        for list in [&self.small, &self.main, &self.ghosts] {
-            list.check(&self.nodes)?;
-        }
-        let residents = self.small.len() + self.main.len();
-        self.nodes.check(residents + self.ghosts.len())?;
-        if self.ghosts.len() > self.ghosts_max || self.nodes.ghosts() != self.ghosts.len() {
-            return Err(format!("{} ghosts", self.nodes.ghosts()));
-        }
-        let is_main = |id| self.nodes[id].state.is_main;
-        let strayed =
-            self.small.iter(&self.nodes).any(is_main) || !self.main.iter(&self.nodes).all(is_main);
-        match strayed {
-            true => Err("a page stands in the other's queue".to_string()),
-            false => Ok(()),
-        }
+        check_len("ghosts", self.queues[GHOSTS].len(), self.ghosts_max)?;
+        self.queues.check(GHOSTS)
     }
 }
 

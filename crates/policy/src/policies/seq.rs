@@ -25,9 +25,9 @@ use longshore_base::PageId;
 
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::lists::{List, Offered};
+use crate::lists::{List, Offered, offer};
 use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::Values;
 
 /// Sequences followed at a time.
@@ -300,32 +300,18 @@ impl Seq {
         earlier.max_by_key(|sequence| sequence.misses[0])
     }
 
-    /// Offers the pages of a sequence, from its front but not near to it.
-    fn offer_behind(
-        &self,
-        sequence: &Sequence,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Offered {
-        for id in sequence.pages_from_front(&self.nodes) {
-            let page = self.nodes[id].page();
-            if let Some(frame) = id.frame()
-                && sequence.behind_front(page.get()) >= self.distance
-            {
-                match take(frame, page) {
-                    Take::Taken => return Offered::Taken(id),
-                    Take::Enough => return Offered::Enough,
-                    Take::Busy | Take::Dirty => {}
-                }
-            }
-        }
-        Offered::Declined
+    /// The pages of a sequence that may leave: from its front, but not near to it.
+    fn pages_behind<'a>(&'a self, sequence: &'a Sequence) -> impl Iterator<Item = NodeId> + 'a {
+        let behind = |id: NodeId| sequence.behind_front(self.nodes[id].page().get());
+        let pages = sequence.pages_from_front(&self.nodes);
+        pages.filter(move |&id| behind(id) >= self.distance)
     }
 
-    fn offer(&self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
+    fn offer(&self, take: Taker<'_>) -> Offered {
         let mut bound = u64::MAX;
         while let Some(flood) = self.flood(bound) {
             bound = flood.misses[0];
-            match self.offer_behind(flood, take) {
+            match offer(self.pages_behind(flood), &self.nodes, take) {
                 Offered::Declined => {}
                 taken_or_enough => return taken_or_enough,
             }
@@ -367,19 +353,10 @@ impl Policy for Seq {
         Placement::new(self.miss(page.get()) as u32)
     }
 
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match self.offer(take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.offer(take).taken()?;
+        self.on_remove(frame, Gone::Invalidated);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
@@ -407,9 +384,7 @@ impl Policy for Seq {
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
         if let Some(flood) = self.flood(u64::MAX) {
-            let behind =
-                |&id: &NodeId| flood.behind_front(self.nodes[id].page().get()) >= self.distance;
-            let pages = flood.pages_from_front(&self.nodes).filter(behind);
+            let pages = self.pages_behind(flood);
             out.extend(pages.filter_map(NodeId::frame).take(limit));
         }
         let rest = self.queue.iter(&self.nodes).filter_map(NodeId::frame);

@@ -14,19 +14,20 @@
 
 use longshore_base::PageId;
 
+use super::queues::Queues;
 use crate::catalogue::{About, Listed};
 use crate::inspect::Inspector;
-use crate::lists::List;
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::lists::ask;
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 use crate::spec::Values;
+
+const ALL: u8 = 0;
 
 /// See the head of the file.
 pub(crate) struct Sieve {
-    /// With each frame, whether it was used since the hand came by.
-    nodes: NodeTable<bool>,
-    /// The oldest in front.
-    queue: List,
+    /// One, the oldest in front; with each page, whether it was used since the hand came by.
+    pages: Queues<bool, 1>,
     /// Where the search goes on; `NIL`: at the oldest.
     hand: NodeId,
 }
@@ -42,8 +43,7 @@ impl Listed for Sieve {
 
     fn new(capacity: u32, _values: &Values<'_>) -> Sieve {
         Sieve {
-            nodes: NodeTable::new(capacity),
-            queue: List::new(),
+            pages: Queues::new(capacity),
             hand: NodeId::NIL,
         }
     }
@@ -52,8 +52,8 @@ impl Listed for Sieve {
 impl Sieve {
     /// The next younger page, `NIL` behind the youngest.
     fn younger(&self, id: NodeId) -> NodeId {
-        let next = self.queue.next(&self.nodes, id);
-        match Some(next) == self.queue.front() {
+        let next = self.pages[ALL].next(&self.pages.nodes, id);
+        match Some(next) == self.pages[ALL].front() {
             true => NodeId::NIL,
             false => next,
         }
@@ -62,7 +62,7 @@ impl Sieve {
     /// Where the hand stands.
     fn at_hand(&self) -> Option<NodeId> {
         match self.hand {
-            NodeId::NIL => self.queue.front(),
+            NodeId::NIL => self.pages[ALL].front(),
             hand => Some(hand),
         }
     }
@@ -71,25 +71,17 @@ impl Sieve {
 impl Policy for Sieve {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
-        self.nodes[NodeId::of(frame)].state = true;
-    }
-
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
+        self.pages.nodes[NodeId::of(frame)].state = true;
     }
 
     /// Two sweeps at most: the first clears all references, the second offers everything.
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        for _ in 0..2 * self.queue.len() {
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        for _ in 0..2 * self.pages[ALL].len() {
             let id = self.at_hand()?;
-            if !std::mem::take(&mut self.nodes[id].state) {
-                let frame = id.frame()?;
-                match take(frame, self.nodes[id].page()) {
+            if !std::mem::take(&mut self.pages.nodes[id].state) {
+                match ask(&self.pages.nodes, id, take) {
                     Take::Taken => {
+                        let frame = id.frame()?;
                         self.hand = id;
                         self.on_remove(frame, Gone::Invalidated);
                         return Some(frame);
@@ -104,8 +96,7 @@ impl Policy for Sieve {
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, false);
-        self.queue.push_back(&mut self.nodes, id);
+        self.pages.admit(frame, page, false, ALL);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
@@ -113,42 +104,40 @@ impl Policy for Sieve {
         if self.hand == id {
             self.hand = self.younger(id);
         }
-        self.queue.remove(&mut self.nodes, id);
-        self.nodes.vacate(frame);
+        self.pages.vacate(frame);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
+        self.pages.nodes.reserve(frames);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.pages.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
         let Some(start) = self.at_hand() else { return };
         let round = std::iter::successors(Some(start), |&id| {
-            let next = self.queue.next(&self.nodes, id);
+            let next = self.pages[ALL].next(&self.pages.nodes, id);
             (next != start).then_some(next)
         });
-        let unused = round.filter(|&id| !self.nodes[id].state);
+        let unused = round.filter(|&id| !self.pages.nodes[id].state);
         out.extend(unused.filter_map(NodeId::frame).take(limit));
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.queue.show(&self.nodes, out, "queue", |&used, entry| {
-            entry.weight = u32::from(used);
-        });
+        self.pages
+            .show([(ALL, "queue")], |&used| u32::from(used), out);
         if let Some(hand) = self.at_hand() {
-            out.counter("hand", self.nodes[hand].page().get());
+            out.counter("hand", self.pages.nodes[hand].page().get());
         }
     }
 
     fn check(&self) -> Result<(), String> {
-        self.queue.check(&self.nodes)?;
-        self.nodes.check(self.queue.len())?;
+        self.pages.check(1)?;
         let hand = self.hand;
-        match hand == NodeId::NIL || self.queue.iter(&self.nodes).any(|id| id == hand) {
+        let mut queue = self.pages[ALL].iter(&self.pages.nodes);
+        match hand == NodeId::NIL || queue.any(|id| id == hand) {
             true => Ok(()),
             false => Err("the hand is not in the queue".to_string()),
         }

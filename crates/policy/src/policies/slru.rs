@@ -12,21 +12,25 @@
 
 use longshore_base::PageId;
 
-use super::segments::{Segment, Segments};
+use super::queues::{Queues, check_len, weightless};
+use super::segments::{PROBATION, PROTECTED, demote, protect};
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::lists::{Offered, offer_in_turn};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::{Values, share};
 
 /// See the head of the file.
 pub(crate) struct Slru {
-    nodes: NodeTable<Segment>,
-    segments: Segments,
-    /// As a percentage.
-    protected: f64,
+    /// The two segments.
+    queues: Queues<u8, 2>,
+    /// As a percentage, and in frames.
+    share: f64,
+    protected_max: usize,
 }
+
+/// Those on trial leave first.
+const VICTIMS: [u8; 2] = [PROBATION, PROTECTED];
 
 impl Listed for Slru {
     const ABOUT: About = About {
@@ -46,9 +50,9 @@ impl Listed for Slru {
 
     fn new(capacity: u32, values: &Values<'_>) -> Slru {
         let mut policy = Slru {
-            nodes: NodeTable::new(capacity),
-            segments: Segments::new(),
-            protected: values.percent("protected"),
+            queues: Queues::new(capacity),
+            share: values.percent("protected"),
+            protected_max: 0,
         };
         policy.set_capacity(capacity);
         policy
@@ -58,61 +62,49 @@ impl Listed for Slru {
 impl Policy for Slru {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
-        self.segments.hit(&mut self.nodes, NodeId::of(frame));
+        protect(&mut self.queues, NodeId::of(frame), self.protected_max);
     }
 
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        let lists = [&self.segments.probation, &self.segments.protected];
-        match offer_in_turn(lists, &self.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.queues.offer(VICTIMS, take).taken()?;
+        self.queues.vacate(frame);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, Segment::Probation);
-        self.segments.admit(&mut self.nodes, id);
+        self.queues.admit(frame, page, PROBATION, PROBATION);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        self.segments.remove(&mut self.nodes, NodeId::of(frame));
-        self.nodes.vacate(frame);
+        self.queues.vacate(frame);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
-        let max = share(self.protected, frames);
-        self.segments.set_protected_max(&mut self.nodes, max);
+        self.queues.nodes.reserve(frames);
+        self.protected_max = share(self.share, frames);
+        demote(&mut self.queues, self.protected_max);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        self.segments.probation.guess(&self.nodes, limit, out);
-        self.segments.protected.guess(&self.nodes, limit, out);
+        self.queues.guess(VICTIMS, weightless, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.segments.show(&self.nodes, out);
+        let names = [(PROBATION, "probation"), (PROTECTED, "protected")];
+        self.queues.show(names, weightless, out);
     }
 
     fn check(&self) -> Result<(), String> {
-        self.segments.check(&self.nodes)?;
-        self.nodes.check(self.segments.len())
+        check_len(
+            "protected",
+            self.queues[PROTECTED].len(),
+            self.protected_max,
+        )?;
+        self.queues.check(2)
     }
 }
 

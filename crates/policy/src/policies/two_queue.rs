@@ -15,31 +15,29 @@
 
 use longshore_base::PageId;
 
+use super::queues::{Queues, check_len, weightless};
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::lists::{List, Offered, offer_in_turn};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::{Values, share};
+
+/// New pages, the oldest in front.
+const A1IN: u8 = 0;
+/// Pages missed again, the one not used for longest in front.
+const AM: u8 = 1;
+/// Ghosts, the oldest in front.
+const A1OUT: u8 = 2;
 
 /// See the head of the file.
 pub(crate) struct TwoQueue {
-    /// With each frame, whether it is in Am.
-    nodes: NodeTable<bool>,
-    /// A1in: new pages, the oldest in front.
-    incoming: List,
-    /// A1out: ghosts, the oldest in front.
-    outgone: List,
-    /// Am: the one not used for longest in front.
-    main: List,
-    /// As percentages.
+    /// A1in, Am and A1out.
+    queues: Queues<u8, 3>,
+    /// Of A1in and A1out, as percentages.
     shares: (f64, f64),
-    incoming_len: usize,
-    outgone_max: usize,
+    a1in_len: usize,
+    a1out_max: usize,
 }
-
-const INCOMING: Placement = Placement::new(0);
-const MAIN: Placement = Placement::new(1);
 
 impl Listed for TwoQueue {
     const ABOUT: About = About {
@@ -69,13 +67,10 @@ impl Listed for TwoQueue {
 
     fn new(capacity: u32, values: &Values<'_>) -> TwoQueue {
         let mut policy = TwoQueue {
-            nodes: NodeTable::new(capacity),
-            incoming: List::new(),
-            outgone: List::new(),
-            main: List::new(),
+            queues: Queues::new(capacity),
             shares: (values.percent("in"), values.percent("out")),
-            incoming_len: 0,
-            outgone_max: 0,
+            a1in_len: 0,
+            a1out_max: 0,
         };
         policy.set_capacity(capacity);
         policy
@@ -84,21 +79,10 @@ impl Listed for TwoQueue {
 
 impl TwoQueue {
     /// The queues in the order in which they give victims.
-    fn victims(&self) -> [&List; 2] {
-        match self.incoming.len() > self.incoming_len {
-            true => [&self.incoming, &self.main],
-            false => [&self.main, &self.incoming],
-        }
-    }
-
-    fn leave(&mut self, frame: Frame) {
-        let id = NodeId::of(frame);
-        let (page, is_main) = (self.nodes[id].page(), self.nodes[id].state);
-        self.on_remove(frame, Gone::Invalidated);
-        if !is_main {
-            let ghost = self.nodes.remember(page, false);
-            self.outgone.push_back(&mut self.nodes, ghost);
-            self.outgone.trim(&mut self.nodes, self.outgone_max);
+    fn victims(&self) -> [u8; 2] {
+        match self.queues[A1IN].len() > self.a1in_len {
+            true => [A1IN, AM],
+            false => [AM, A1IN],
         }
     }
 }
@@ -107,99 +91,61 @@ impl Policy for TwoQueue {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
         let id = NodeId::of(frame);
-        if self.nodes[id].state {
-            self.main.move_to_back(&mut self.nodes, id);
+        if self.queues.nodes[id].state == AM {
+            self.queues.move_to(id, AM);
         }
     }
 
+    /// The placement is the number of a queue.
     fn on_miss(&mut self, page: PageId) -> Placement {
-        match self.nodes.ghost(page) {
-            Some(_) => {
-                self.forget_ghost(page);
-                MAIN
-            }
-            None => INCOMING,
-        }
+        let is_known = self.queues.forget(page);
+        Placement::new(u32::from(if is_known { AM } else { A1IN }))
     }
 
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match offer_in_turn(self.victims(), &self.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.leave(frame);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.queues.offer(self.victims(), take).taken()?;
+        let (page, queue) = self.queues.vacate(frame);
+        if queue == A1IN {
+            self.queues.remember(page, A1OUT, A1OUT, self.a1out_max);
         }
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
-        let id = self.nodes.occupy(frame, page, at == MAIN);
-        match at == MAIN {
-            true => self.main.push_back(&mut self.nodes, id),
-            false => self.incoming.push_back(&mut self.nodes, id),
-        }
+        self.queues.admit(frame, page, A1IN, at.get() as u8);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        let id = NodeId::of(frame);
-        match self.nodes[id].state {
-            true => self.main.remove(&mut self.nodes, id),
-            false => self.incoming.remove(&mut self.nodes, id),
-        }
-        self.nodes.vacate(frame);
+        self.queues.vacate(frame);
     }
 
     fn forget_ghost(&mut self, page: PageId) {
-        if let Some(ghost) = self.nodes.ghost(page) {
-            self.outgone.remove(&mut self.nodes, ghost);
-            self.nodes.forget(ghost);
-        }
+        self.queues.forget(page);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
-        self.incoming_len = share(self.shares.0, frames);
-        self.outgone_max = share(self.shares.1, frames);
-        self.outgone.trim(&mut self.nodes, self.outgone_max);
+        self.queues.nodes.reserve(frames);
+        self.a1in_len = share(self.shares.0, frames);
+        self.a1out_max = share(self.shares.1, frames);
+        self.queues.trim(A1OUT, self.a1out_max);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        for list in self.victims() {
-            list.guess(&self.nodes, limit, out);
-        }
+        self.queues.guess(self.victims(), weightless, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.incoming.show(&self.nodes, out, "a1in", |_, _| {});
-        self.main.show(&self.nodes, out, "am", |_, _| {});
-        self.outgone.show(&self.nodes, out, "a1out", |_, _| {});
+        let names = [(A1IN, "a1in"), (AM, "am"), (A1OUT, "a1out")];
+        self.queues.show(names, weightless, out);
     }
 
     fn check(&self) -> Result<(), String> {
-        for list in [&self.incoming, &self.main, &self.outgone] {
-            list.check(&self.nodes)?;
-        }
-        let residents = self.incoming.len() + self.main.len();
-        self.nodes.check(residents + self.outgone.len())?;
-        if self.outgone.len() > self.outgone_max || self.nodes.ghosts() != self.outgone.len() {
-            return Err(format!("{} ghosts", self.nodes.ghosts()));
-        }
-        let is_main = |id| self.nodes[id].state;
-        let strayed = self.incoming.iter(&self.nodes).any(is_main)
-            || !self.main.iter(&self.nodes).all(is_main);
-        match strayed {
-            true => Err("a page stands in the other's queue".to_string()),
-            false => Ok(()),
-        }
+        check_len("pages in A1out", self.queues[A1OUT].len(), self.a1out_max)?;
+        self.queues.check(A1OUT)
     }
 }
 

@@ -12,24 +12,25 @@
 
 use longshore_base::PageId;
 
+use super::queues::{Queues, weightless};
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::lists::{List, Offered, offer_in_turn};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::{Values, share};
+
+/// Used once, the oldest in front.
+const A1: u8 = 0;
+/// Used more than once, the one not used for longest in front.
+const AM: u8 = 1;
 
 /// See the head of the file.
 pub(crate) struct TwoQueueSimple {
-    /// With each frame, whether it is in Am.
-    nodes: NodeTable<bool>,
-    /// A1: used once, the oldest in front.
-    once: List,
-    /// Am: used more than once, the one not used for longest in front.
-    main: List,
-    /// As a percentage, and in frames.
-    once_share: f64,
-    once_len: usize,
+    /// A1 and Am.
+    queues: Queues<u8, 2>,
+    /// Of A1, as a percentage, and in frames.
+    share: f64,
+    a1_len: usize,
 }
 
 impl Listed for TwoQueueSimple {
@@ -49,23 +50,22 @@ impl Listed for TwoQueueSimple {
     };
 
     fn new(capacity: u32, values: &Values<'_>) -> TwoQueueSimple {
-        let once_share = values.percent("in");
-        TwoQueueSimple {
-            nodes: NodeTable::new(capacity),
-            once: List::new(),
-            main: List::new(),
-            once_share,
-            once_len: share(once_share, capacity),
-        }
+        let mut policy = TwoQueueSimple {
+            queues: Queues::new(capacity),
+            share: values.percent("in"),
+            a1_len: 0,
+        };
+        policy.set_capacity(capacity);
+        policy
     }
 }
 
 impl TwoQueueSimple {
     /// The queues in the order in which they give victims.
-    fn victims(&self) -> [&List; 2] {
-        match self.once.len() > self.once_len {
-            true => [&self.once, &self.main],
-            false => [&self.main, &self.once],
+    fn victims(&self) -> [u8; 2] {
+        match self.queues[A1].len() > self.a1_len {
+            true => [A1, AM],
+            false => [AM, A1],
         }
     }
 }
@@ -73,78 +73,42 @@ impl TwoQueueSimple {
 impl Policy for TwoQueueSimple {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
-        let id = NodeId::of(frame);
-        if std::mem::replace(&mut self.nodes[id].state, true) {
-            self.main.move_to_back(&mut self.nodes, id);
-        } else {
-            self.once.remove(&mut self.nodes, id);
-            self.main.push_back(&mut self.nodes, id);
-        }
+        self.queues.move_to(NodeId::of(frame), AM);
     }
 
-    fn on_miss(&mut self, _page: PageId) -> Placement {
-        Placement::ONLY
-    }
-
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match offer_in_turn(self.victims(), &self.nodes, take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.queues.offer(self.victims(), take).taken()?;
+        self.queues.vacate(frame);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, false);
-        self.once.push_back(&mut self.nodes, id);
+        self.queues.admit(frame, page, A1, A1);
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        let id = NodeId::of(frame);
-        match self.nodes[id].state {
-            true => self.main.remove(&mut self.nodes, id),
-            false => self.once.remove(&mut self.nodes, id),
-        }
-        self.nodes.vacate(frame);
+        self.queues.vacate(frame);
     }
 
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
-        self.once_len = share(self.once_share, frames);
+        self.queues.nodes.reserve(frames);
+        self.a1_len = share(self.share, frames);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        for list in self.victims() {
-            list.guess(&self.nodes, limit, out);
-        }
+        self.queues.guess(self.victims(), weightless, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.once.show(&self.nodes, out, "a1", |_, _| {});
-        self.main.show(&self.nodes, out, "am", |_, _| {});
+        self.queues.show([(A1, "a1"), (AM, "am")], weightless, out);
     }
 
     fn check(&self) -> Result<(), String> {
-        self.once.check(&self.nodes)?;
-        self.main.check(&self.nodes)?;
-        self.nodes.check(self.once.len() + self.main.len())?;
-        let is_main = |id| self.nodes[id].state;
-        match self.once.iter(&self.nodes).any(is_main) || !self.main.iter(&self.nodes).all(is_main)
-        {
-            true => Err("a page stands in the other's queue".to_string()),
-            false => Ok(()),
-        }
+        self.queues.check(2)
     }
 }
 

@@ -23,22 +23,25 @@
 
 use longshore_base::{Environment, PageId, SeededEnvironment};
 
-use super::segments::{Segment, Segments};
+use super::queues::{Queues, check_len, weightless};
+use super::segments::{PROBATION, PROTECTED, demote, protect};
 use super::sketch::Sketch;
 use crate::catalogue::{About, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::lists::{List, Offered, offer_in_turn};
-use crate::nodes::{NodeId, NodeTable};
-use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
+use crate::lists::{Offered, ask};
+use crate::nodes::NodeId;
+use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 use crate::spec::{Values, share};
+
+/// New pages, the one not used for longest in front.
+const WINDOW: u8 = 2;
 
 /// See the head of the file.
 pub(crate) struct WTinyLfu {
-    nodes: NodeTable<Segment>,
-    /// New pages, the one not used for longest in front.
-    window: List,
+    /// The segments of the main part, and the window.
+    queues: Queues<u8, 3>,
     window_len: usize,
-    main: Segments,
+    protected_max: usize,
     sketch: Sketch,
     chance: SeededEnvironment,
     settings: Settings,
@@ -98,10 +101,9 @@ impl Listed for WTinyLfu {
 
     fn new(capacity: u32, values: &Values<'_>) -> WTinyLfu {
         let mut policy = WTinyLfu {
-            nodes: NodeTable::new(capacity),
-            window: List::new(),
+            queues: Queues::new(capacity),
             window_len: 0,
-            main: Segments::new(),
+            protected_max: 0,
             sketch: Sketch::new(capacity),
             chance: SeededEnvironment::new(values.whole("seed")),
             settings: Settings {
@@ -120,19 +122,19 @@ impl WTinyLfu {
     fn arrange(&mut self, frames: u32) {
         let main = share(100.0 - self.settings.window, frames).min(frames as usize - 1);
         self.window_len = frames as usize - main;
-        let protected = share(self.settings.protected, main as u32);
-        self.main.set_protected_max(&mut self.nodes, protected);
+        self.protected_max = share(self.settings.protected, main as u32);
+        demote(&mut self.queues, self.protected_max);
     }
 
     /// The page that falls out of the window when another comes in, unless it is admitted to the main part.
     fn rejected(&self) -> Option<NodeId> {
-        if self.window.len() < self.window_len {
+        if self.queues[WINDOW].len() < self.window_len {
             return None;
         }
-        let candidate = self.window.front()?;
-        let uses = |id| self.sketch.estimate(self.nodes[id].page());
+        let candidate = self.queues[WINDOW].front()?;
+        let uses = |id| self.sketch.estimate(self.queues.nodes[id].page());
         let used = uses(candidate);
-        match self.main.probation.front() {
+        match self.queues[PROBATION].front() {
             Some(victim) if used > uses(victim) || used >= WARM && self.is_lucky() => None,
             _ => Some(candidate),
         }
@@ -143,30 +145,23 @@ impl WTinyLfu {
         drawn * 100.0 < self.settings.luck
     }
 
-    /// The lists in the order in which they give victims, but for a page rejected.
-    fn victims(&self) -> [&List; 3] {
-        let Segments {
-            probation,
-            protected,
-            ..
-        } = &self.main;
-        match self.window.len() < self.window_len {
-            true => [probation, protected, &self.window],
-            false => [probation, &self.window, protected],
+    /// The queues in the order in which they give victims, but for a page rejected.
+    fn victims(&self) -> [u8; 3] {
+        match self.queues[WINDOW].len() < self.window_len {
+            true => [PROBATION, PROTECTED, WINDOW],
+            false => [PROBATION, WINDOW, PROTECTED],
         }
     }
 
-    fn offer(&self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
-        if let Some(id) = self.rejected()
-            && let Some(frame) = id.frame()
-        {
-            match take(frame, self.nodes[id].page()) {
+    fn offer(&self, take: Taker<'_>) -> Offered {
+        if let Some(id) = self.rejected() {
+            match ask(&self.queues.nodes, id, take) {
                 Take::Taken => return Offered::Taken(id),
                 Take::Enough => return Offered::Enough,
                 Take::Busy | Take::Dirty => {}
             }
         }
-        offer_in_turn(self.victims(), &self.nodes, take)
+        self.queues.offer(self.victims(), take)
     }
 }
 
@@ -174,10 +169,11 @@ impl Policy for WTinyLfu {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
         let id = NodeId::of(frame);
-        self.sketch.count(self.nodes[id].page());
-        match self.nodes[id].state {
-            Segment::Elsewhere => self.window.move_to_back(&mut self.nodes, id),
-            _ => self.main.hit(&mut self.nodes, id),
+        let node = &self.queues.nodes[id];
+        self.sketch.count(node.page());
+        match node.state {
+            WINDOW => self.queues.move_to(id, WINDOW),
+            _ => protect(&mut self.queues, id, self.protected_max),
         }
     }
 
@@ -186,71 +182,56 @@ impl Policy for WTinyLfu {
         Placement::ONLY
     }
 
-    fn evict(
-        &mut self,
-        _incoming: Option<(PageId, Placement)>,
-        take: &mut dyn FnMut(Frame, PageId) -> Take,
-    ) -> Option<Frame> {
-        match self.offer(take) {
-            Offered::Taken(victim) => {
-                let frame = victim.frame()?;
-                self.on_remove(frame, Gone::Invalidated);
-                Some(frame)
-            }
-            Offered::Declined | Offered::Enough => None,
-        }
+    fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
+        let frame = self.offer(take).taken()?;
+        self.queues.vacate(frame);
+        Some(frame)
     }
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
-        let id = self.nodes.occupy(frame, page, Segment::Elsewhere);
-        self.window.push_back(&mut self.nodes, id);
-        while self.window.len() > self.window_len
-            && let Some(admitted) = self.window.pop_front(&mut self.nodes)
+        self.queues.admit(frame, page, WINDOW, WINDOW);
+        while self.queues[WINDOW].len() > self.window_len
+            && let Some(admitted) = self.queues[WINDOW].front()
         {
-            self.main.admit(&mut self.nodes, admitted);
+            self.queues.move_to(admitted, PROBATION);
         }
     }
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
-        let id = NodeId::of(frame);
-        match self.nodes[id].state {
-            Segment::Elsewhere => self.window.remove(&mut self.nodes, id),
-            _ => self.main.remove(&mut self.nodes, id),
-        }
-        self.nodes.vacate(frame);
+        self.queues.vacate(frame);
     }
 
     /// The sketch begins anew: its counters cannot be told apart by page.
     fn set_capacity(&mut self, frames: u32) {
-        self.nodes.reserve(frames);
+        self.queues.nodes.reserve(frames);
         self.sketch = Sketch::new(frames);
         self.arrange(frames);
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        self.queues.nodes.addresses()
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        for list in self.victims() {
-            list.guess(&self.nodes, limit, out);
-        }
+        self.queues.guess(self.victims(), weightless, limit, out);
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        self.window.show(&self.nodes, out, "window", |_, _| {});
-        self.main.show(&self.nodes, out);
+        let names = [
+            (WINDOW, "window"),
+            (PROBATION, "probation"),
+            (PROTECTED, "protected"),
+        ];
+        self.queues.show(names, weightless, out);
     }
 
     fn check(&self) -> Result<(), String> {
-        self.window.check(&self.nodes)?;
-        self.main.check(&self.nodes)?;
-        self.nodes.check(self.window.len() + self.main.len())?;
-        let mut window = self.window.iter(&self.nodes);
-        match window.all(|id| self.nodes[id].state == Segment::Elsewhere) {
-            true => Ok(()),
-            false => Err("a page of the main part stands in the window".to_string()),
-        }
+        check_len(
+            "protected",
+            self.queues[PROTECTED].len(),
+            self.protected_max,
+        )?;
+        self.queues.check(3)
     }
 }
 
