@@ -225,12 +225,11 @@ mod tests {
 
     #[test]
     fn words_in_strings_and_comments_are_not_code() {
-        let text =
-            "let a = \"unsafe\"; // unsafe\nlet b = r#\"unsafe \"quoted\" \"#; /* unsafe */ c";
+        let text = "let a = \"async\"; // async\nlet b = r#\"async \"quoted\" \"#; /* async */ c";
         let source = source(text);
-        assert_eq!(source.code_lines_with("unsafe").count(), 0);
+        assert_eq!(source.code_lines_with("async").count(), 0);
         assert_eq!(
-            source.comment_lines_with("unsafe").collect::<Vec<_>>(),
+            source.comment_lines_with("async").collect::<Vec<_>>(),
             [1, 2]
         );
         assert!(source.code().ends_with(" c"));
@@ -239,15 +238,15 @@ mod tests {
 
     #[test]
     fn quotes_of_characters_and_lifetimes_are_told_apart() {
-        let source = source("fn f<'a>(x: &'a str) { g('\"', '\\'', 'é', '\\u{1F}'); unsafe {} }");
-        assert_eq!(source.code_lines_with("unsafe").count(), 1);
+        let source = source("fn f<'a>(x: &'a str) { g('\"', '\\'', 'é', '\\u{1F}'); async {} }");
+        assert_eq!(source.code_lines_with("async").count(), 1);
         assert!(source.code().contains("'a>"));
         assert!(!source.code().contains('"'));
     }
 
     #[test]
     fn nested_comments_and_escapes_end_where_they_should() {
-        let source = source("/* a /* b */ unsafe */ \"\\\\\" x \"\\\"unsafe\" y");
+        let source = source("/* a /* b */ async */ \"\\\\\" x \"\\\"async\" y");
         assert_eq!(
             source.code().split_whitespace().collect::<Vec<_>>(),
             ["x", "y"]
@@ -256,8 +255,8 @@ mod tests {
 
     #[test]
     fn whole_words_only() {
-        assert!(contains_word("a unsafe{", "unsafe"));
-        assert!(!contains_word("unsafe_code", "unsafe"));
+        assert!(contains_word("a async{", "async"));
+        assert!(!contains_word("async_code", "async"));
         assert!(contains_word("x.todo!()", "todo!"));
     }
 

@@ -42,6 +42,7 @@ impl Condition {
 
     /// Fails only when the database is poisoned: what is left to do may be done while closing.
     pub(crate) fn check_poison(&self) -> Result<()> {
+        // SeqCst: as in `check`; the cause comes with it.
         match self.state.load(Ordering::SeqCst) {
             POISONED => Err(self.refusal(POISONED)),
             _ => Ok(()),
@@ -51,11 +52,13 @@ impl Condition {
     /// Refuses everything from now on, because of `cause` or whatever came first.
     pub(crate) fn poison(&self, cause: &Arc<str>) {
         self.cause.get_or_init(|| Arc::clone(cause));
+        // SeqCst: pairs with the loads above, and stands in one order with the steps below.
         self.state.store(POISONED, Ordering::SeqCst);
     }
 
     /// Refuses new work while the database is closed; fails when it is not open.
     pub(crate) fn close(&self) -> Result<()> {
+        // SeqCst: pairs with `check` in `Engine::begin`; see the header.
         match self
             .state
             .compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst)
@@ -76,7 +79,7 @@ impl Condition {
     }
 
     fn step(&self, from: u8, to: u8) {
-        // A failure means that the database was poisoned meanwhile, which stays.
+        // A failure means that the database was poisoned meanwhile, which stays. SeqCst: as in `close`.
         let _ = self
             .state
             .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);

@@ -143,6 +143,7 @@ impl Gate {
         // Acquire fence: what was read before is not read later than the state. Pairs with the fence in
         // `close`, which comes before anything that is done behind the gate.
         fence(Ordering::Acquire);
+        // Relaxed: ordered by the fence.
         self.state.load(Ordering::Relaxed) == epoch.0
     }
 
@@ -235,6 +236,7 @@ impl Drop for Closed<'_> {
 #[inline]
 fn store_before_load() {
     if cfg!(loom) {
+        // SeqCst: pairs with the fence in `close_beside`.
         fence(Ordering::SeqCst);
     }
 }
@@ -316,6 +318,7 @@ mod tests {
             .collect();
         while visitors.iter().any(|visitor| !visitor.is_finished()) {
             if let Ok(_closed) = gate.close(&*ENV, Duration::from_millis(50)) {
+                // SeqCst: pairs with the visitors' steps above.
                 assert_eq!(inside.load(Ordering::SeqCst), 0, "gate I1");
             }
         }

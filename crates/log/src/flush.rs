@@ -174,6 +174,7 @@ impl Flusher {
         if *spins <= SPINS {
             hint::spin_loop();
         } else {
+            // Relaxed: a count.
             self.counters
                 .waits_for_appender
                 .fetch_add(1, Ordering::Relaxed);
@@ -200,6 +201,7 @@ impl Flusher {
         self.write_out(from, bytes)?;
         drop(staging);
         crash_point("log.written");
+        // Relaxed: counts.
         self.counters
             .records
             .fetch_add(taken.records, Ordering::Relaxed);
@@ -245,6 +247,7 @@ impl Flusher {
         match self.ring.try_reserve(draft.bytes()) {
             Some(lsn) => {
                 self.ring.fill(lsn, &draft);
+                // Relaxed: as above; and a count.
                 self.marked.store(durable, Ordering::Relaxed);
                 self.counters.markers.fetch_add(1, Ordering::Relaxed);
             }
@@ -265,6 +268,7 @@ impl Flusher {
         }
         crash_point("log.synced");
         let took = self.env.now().saturating_sub(start).as_micros() as u64;
+        // Relaxed: counts.
         self.counters.sync_us.fetch_add(took, Ordering::Relaxed);
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.group.check()?;

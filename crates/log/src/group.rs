@@ -529,6 +529,7 @@ pub struct FlusherGuard<'a> {
 impl Drop for FlusherGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.group.state.lock();
+        // Relaxed: ordered by the mutex of `state`.
         self.group
             .progress
             .has_flusher

@@ -365,6 +365,7 @@ impl Ring {
         let draft = Draft::new(1, TxnId::SYSTEM, Lsn::ZERO, &parts);
         let lsn = self.reserve(draft.bytes());
         let word0 = draft.header(lsn)[0];
+        // Release: as in `fill`, but it orders nothing yet.
         self.word(lsn / 8).store(word0, Ordering::Release);
         self.fill(lsn, &draft);
         lsn
@@ -372,6 +373,7 @@ impl Ring {
 
     /// Gives the space back before it is zeroed: the other bug that must be found.
     pub fn take_released_too_early(&self, taker: &mut Taker, out: &mut Vec<u8>) -> Taken {
+        // Acquire: pairs with `fill`, as in `take`.
         let word0 = self.word(taker.position / 8).load(Ordering::Acquire);
         if word0 == 0 {
             return Taken::default();

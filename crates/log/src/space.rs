@@ -161,21 +161,25 @@ impl Space {
     }
 
     pub(crate) fn give_back(&self, bytes: u64) {
+        // Relaxed: a sum.
         self.demand.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Uses the reserve, or more than that: never refused here.
     fn draw(&self, bytes: u64) {
+        // Relaxed: a sum.
         self.demand.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn demand(&self) -> u64 {
+        // Relaxed: a sum.
         self.demand.load(Ordering::Relaxed)
     }
 
     /// Prepares segments until the table reaches `end`. `asked` is for the error only.
     fn prepare_until(&self, end: u64, asked: u64) -> Result<(), LogError> {
         let _preparing = self.preparing.lock();
+        // Relaxed: changed under `preparing` only.
         while self.prepared.load(Ordering::Relaxed) < end {
             self.prepare_next(Limit::Kept, asked)?;
         }
@@ -185,6 +189,7 @@ impl Space {
     /// Prepares one more segment whatever the limit says, because records are waiting to be written.
     pub(crate) fn prepare_for_writer(&self, position: u64) -> Result<(), LogError> {
         let _preparing = self.preparing.lock();
+        // Relaxed: changed under `preparing` only.
         while self.prepared.load(Ordering::Relaxed) <= position {
             self.prepare_next(Limit::Ignored, 0)?;
         }
@@ -203,6 +208,7 @@ impl Space {
                 },
             ));
         }
+        // Relaxed: changed under `preparing` only.
         let start = self.prepared.load(Ordering::Relaxed);
         let made = Segment::prepare(&*self.disk, self.database, start, self.slice_bytes);
         let made = made.map_err(|error| match error {
@@ -249,6 +255,7 @@ impl Space {
 
     /// Under `preparing`. For segments that are not in the table, or not any more.
     fn reuse_or_remove(&self, segment: Arc<Segment>) -> Result<(), LogError> {
+        // Relaxed: changed under `preparing` only.
         let prepared = self.prepared.load(Ordering::Relaxed);
         let wanted = self.demand() + self.reserve + SEGMENTS_AHEAD * self.slice_bytes;
         if segment.bytes != self.slice_bytes || prepared >= wanted {

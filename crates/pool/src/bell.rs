@@ -33,6 +33,7 @@ impl WorkBell {
     /// Waits until there is work, for at most `limit`; true if there is.
     pub(crate) fn wait(&self, limit: Duration) -> bool {
         let mut guard = self.ringing.lock();
+        // Relaxed: ordered by the mutex; who sets it takes that afterwards.
         if !self.rung.load(Ordering::Relaxed) {
             guard = self.heard.wait_timeout(guard, limit).0;
         }

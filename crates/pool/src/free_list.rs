@@ -139,7 +139,7 @@ impl FreeList {
             // Relaxed: ordered by the load of `head`. If the frame was taken meanwhile this is garbage,
             // and the exchange fails by the tag (L2).
             let next = frames.get(top).header.next.load(Ordering::Relaxed);
-            // Acquire: pairs with Release in `give`.
+            // Acquire: pairs with Release in `give`; on failure too, as the link is read by what was found.
             match self.head.compare_exchange_weak(
                 head,
                 tagged(head, next),
@@ -166,7 +166,7 @@ impl FreeList {
             if fresh >= self.limit() {
                 return Fresh::None;
             }
-            // AcqRel: pairs with Acquire in `fresh`.
+            // AcqRel: pairs with Acquire in `fresh`, and with the Acquire of a failure here.
             match self.fresh.compare_exchange_weak(
                 fresh,
                 fresh + 1,

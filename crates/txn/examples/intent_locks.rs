@@ -31,21 +31,25 @@ struct Slot {
 fn counted(tables: &[Table], _: &Slot) {
     let stripe = thread_number() % STRIPES;
     for table in tables {
+        // SeqCst: count, then look; who wants the table would set, then count.
         table.counts[stripe].fetch_add(1, Ordering::SeqCst);
         assert_eq!(table.strong.load(Ordering::SeqCst), 0);
     }
     for table in tables {
+        // Release: would pair with the load of who counts.
         table.counts[stripe].fetch_sub(1, Ordering::Release);
     }
 }
 
 fn words(tables: &[Table], slot: &Slot) {
     for (n, table) in tables.iter().enumerate() {
+        // Relaxed: the fence orders it before the look; who wants the table has one between its two steps.
         slot.words[n].store(n as u64 + 1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         assert_eq!(table.strong.load(Ordering::Acquire), 0);
     }
     for word in slot.words.iter() {
+        // AcqRel: would pair with the exchange by which somebody transfers the word.
         assert_ne!(word.swap(0, Ordering::AcqRel), 0);
     }
 }
@@ -53,6 +57,7 @@ fn words(tables: &[Table], slot: &Slot) {
 fn inherited(_: &[Table], slot: &Slot) {
     for (n, word) in slot.words.iter().enumerate() {
         let idle = n as u64 + 1;
+        // Relaxed: a guess. SeqCst: mark, then look.
         let before = word.load(Ordering::Relaxed);
         let marked =
             word.compare_exchange(before, idle | USED, Ordering::SeqCst, Ordering::Relaxed);
@@ -60,6 +65,7 @@ fn inherited(_: &[Table], slot: &Slot) {
     }
     for (n, word) in slot.words.iter().enumerate() {
         let idle = n as u64 + 1;
+        // AcqRel: would pair with the exchange by which somebody takes an idle word away.
         let left = word.compare_exchange(idle | USED, idle, Ordering::AcqRel, Ordering::Relaxed);
         assert!(left.is_ok());
     }

@@ -50,7 +50,8 @@ impl Content {
     }
 
     pub(super) fn grow(&self, len: u64) {
-        // Read first: a write inside the file stores nothing to the line that all readers load.
+        // Read first: a write inside the file stores nothing to the line that all readers load. Relaxed: a length
+        // too low costs the step below.
         if self.len.load(Ordering::Relaxed) < len {
             // Release: pairs with Acquire in `len`.
             self.len.fetch_max(len, Ordering::Release);

@@ -282,6 +282,7 @@ impl FrameWord {
 
     /// Ends an exclusive hold; other bits may change meanwhile.
     fn end_exclusive(&self, change: Change, then: impl Fn(Word) -> Word) -> (Wake, Word) {
+        // Relaxed: the bits asked for are ours; the exchange below orders the rest.
         let mut word = Word(self.0.load(Ordering::Relaxed));
         loop {
             assert!(word.is_exclusive(), "W3: the frame is held exclusively");
@@ -321,6 +322,7 @@ impl FrameWord {
 
     /// Changes the word of a frame that the caller owns.
     fn own(&self, from: State, next: impl Fn(Word) -> Word) {
+        // Relaxed: the state is ours; the exchange below orders the rest.
         let mut word = Word(self.0.load(Ordering::Relaxed));
         loop {
             assert_eq!(word.state(), from, "W2: the frame is ours");
@@ -347,6 +349,7 @@ impl FrameWord {
     }
 
     fn exchange(&self, from: Word, to: Word, order: Ordering) -> bool {
+        // Relaxed on failure: nothing is read by what was found.
         self.0
             .compare_exchange(from.0, to.0, order, Ordering::Relaxed)
             .is_ok()
@@ -354,6 +357,7 @@ impl FrameWord {
 
     #[inline]
     fn weak(&self, from: Word, to: Word, order: Ordering) -> Result<u64, Word> {
+        // Relaxed on failure: what was found is only what the next attempt starts from.
         self.0
             .compare_exchange_weak(from.0, to.0, order, Ordering::Relaxed)
             .map_err(Word)

@@ -69,7 +69,8 @@ impl Translation {
         let Some(entry) = self.entry(page) else {
             return false;
         };
-        // Release: pairs with Acquire in `lookup` and `reserve`.
+        // Release: pairs with Acquire in `lookup` and `reserve`. Acquire: pairs with Release here, so that who comes
+        // next sees what all before did. Relaxed on failure: it is only told.
         entry
             .compare_exchange(
                 from.to_raw(),
