@@ -5,7 +5,7 @@ use crate::scans;
 use crate::world::{World, WorldOptions};
 use longshore_access::Boundaries;
 use longshore_log::Level;
-use longshore_txn::{CommitHandle, TableMode, TxnError};
+use longshore_txn::{Begin, CommitHandle, TableMode, TxnError};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -227,6 +227,40 @@ fn a_reader_under_a_lock_on_the_table_or_the_database_waits_as_well() {
         assert!(!handle.is_done(), "table {table}, database {is_database}");
     }
     disk.set(Syncs::Pass);
+}
+
+/// Who sees what a row was before somebody changed it waits for the writer of that: whether the change is under
+/// way or has committed, and whether the row was looked for or scanned.
+#[test]
+fn a_reader_of_a_former_state_waits_for_the_writer_of_that_state() {
+    for is_committed in [false, true] {
+        let (disk, world) = world();
+        let [table, _] = world.tables;
+        disk.set(Syncs::Wait);
+        let seen = write(&world, b"k", b"1", Level::Sync);
+        let snapshot = || Begin {
+            is_read_only: true,
+            ..Begin::default()
+        };
+        let [mut gets, mut scans] = [(); 2].map(|()| world.manager.begin_with(snapshot()).unwrap());
+        let mut change = world.begin();
+        change.put(table, b"k", b"2").unwrap();
+        let under_way = match is_committed {
+            true => {
+                let _ = change.commit(Level::None).unwrap();
+                None
+            }
+            false => Some(change),
+        };
+        assert_eq!(gets.get(table, b"k").unwrap().unwrap(), b"1");
+        assert_eq!(scans::all(&mut scans, table)[&b"k"[..]], b"1");
+        let answers = [gets, scans].map(|reader| reader.commit(Level::Sync).unwrap().handle);
+        assert!(answers.iter().all(|answer| !answer.is_done()));
+        disk.set(Syncs::Pass);
+        answers.iter().for_each(|answer| answer.wait().unwrap());
+        assert!(seen.is_done());
+        drop(under_way);
+    }
 }
 
 #[test]
