@@ -403,6 +403,28 @@ mod tests {
     }
 
     #[test]
+    fn a_conversion_does_not_pass_an_earlier_one() {
+        let mut q = queue();
+        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
+        assert_eq!(ask(&mut q, 2, Mode::READ), Acquired::Granted);
+        assert_eq!(ask(&mut q, 1, Mode::WRITE), Acquired::Blocked);
+        // It could go beside what 1 holds, and 1 would wait for it as well.
+        assert_eq!(ask(&mut q, 2, Mode::UPDATE), Acquired::Blocked);
+    }
+
+    #[test]
+    fn a_conversion_that_gives_up_keeps_what_it_held() {
+        let mut q = queue();
+        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
+        assert_eq!(ask(&mut q, 2, Mode::READ), Acquired::Granted);
+        assert_eq!(ask(&mut q, 1, Mode::WRITE), Acquired::Blocked);
+        assert_eq!(q.withdraw(name(7), 1), Withdrawn::Yes);
+        assert!(q.is_held_by(name(7), 1));
+        assert_eq!(ask(&mut q, 2, Mode::WRITE), Acquired::Blocked);
+        assert_eq!(end(&mut q, 1), [2]);
+    }
+
+    #[test]
     fn a_compatible_request_does_not_wait_behind_strangers() {
         let mut q = queue();
         assert_eq!(ask(&mut q, 1, Mode::READ_GAP), Acquired::Granted);

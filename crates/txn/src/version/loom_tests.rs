@@ -262,6 +262,26 @@ fn a_sweep_leaves_what_is_kept_for_those_who_open_meanwhile() {
     });
 }
 
+/// A commit keeps for a snapshot that is just opening, and a sweep behind it finds that still without a position.
+#[test]
+fn a_sweep_leaves_what_is_kept_for_one_who_is_opening() {
+    explore(2, || {
+        let world = World::new();
+        let theirs = Arc::clone(&world);
+        let writer = thread::spawn(move || {
+            let commit = theirs.write(NEW, 5, End::Commit);
+            theirs.versions.sweep(|| theirs.tail());
+            commit
+        });
+        let snapshot = world.open();
+        let seen = world.read(&snapshot);
+        let commit = writer.join().unwrap();
+        let expected = if commit < snapshot.at { NEW } else { OLD };
+        assert_eq!((seen, world.read(&snapshot)), (expected, expected));
+        world.close(snapshot);
+    });
+}
+
 /// V6: a ghost goes only if a scan finds the row, as its snapshot sees it, without a slot.
 #[test]
 fn a_scan_finds_a_row_whose_ghost_is_purged() {
