@@ -1,19 +1,29 @@
 //! Runs the workloads of `longshore bench` over Longshore and its peers in turn, in one process.
 
+mod cache;
 mod lmdb;
 mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 
-use clap::{Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use longshore_bench::{BenchError, Engine, LongshoreEngine, Name, Report, Settings, run_engines};
+use std::error::Error;
 use std::io::stdout;
 use std::process::ExitCode;
 
 /// Measure Longshore against other engines, in turn, in one run
 #[derive(Parser)]
-#[command(name = "bench-peers", version)]
+#[command(
+    name = "bench-peers",
+    version,
+    args_conflicts_with_subcommands = true
+)]
 struct CommandLine {
+    #[command(subcommand)]
+    other: Option<Other>,
+
     /// The engines; the others are compared with the first
     #[arg(
         long,
@@ -23,7 +33,14 @@ struct CommandLine {
     )]
     engines: Vec<Peer>,
     #[command(flatten)]
-    settings: Settings,
+    settings: Option<Settings>,
+}
+
+/// What else can be measured.
+#[derive(Subcommand)]
+enum Other {
+    /// Caches in memory: hits per second, and hit ratios on traces
+    Cache(cache::Settings),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,22 +78,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(line: &CommandLine) -> Result<(), BenchError> {
+fn run(line: &CommandLine) -> Result<(), Box<dyn Error>> {
+    match (&line.other, &line.settings) {
+        (Some(Other::Cache(settings)), _) => cache::run(settings, &mut stdout().lock()),
+        (None, Some(settings)) => Ok(run_stores(&line.engines, settings)?),
+        (None, None) => {
+            let what = "name a workload, or `cache`";
+            let kind = ErrorKind::MissingRequiredArgument;
+            Err(CommandLine::command().error(kind, what).into())
+        }
+    }
+}
+
+fn run_stores(peers: &[Peer], settings: &Settings) -> Result<(), BenchError> {
     if !matches!(
-        line.settings.name,
+        settings.name,
         Name::Insert | Name::Read | Name::ReadUniform | Name::Update
     ) {
         return Err(BenchError::Settings {
             option: "the benchmark",
-            value: line.settings.name.as_str().to_owned(),
+            value: settings.name.as_str().to_owned(),
             allowed: "insert, read, read-uniform or update; the others know only Longshore",
         });
     }
-    let engines: Vec<&dyn Engine> = line.engines.iter().map(|peer| peer.engine()).collect();
+    let engines: Vec<&dyn Engine> = peers.iter().map(|peer| peer.engine()).collect();
     run_engines(
         &engines,
-        &line.settings,
-        &mut Report::new(stdout().lock(), line.settings.json),
+        settings,
+        &mut Report::new(stdout().lock(), settings.json),
     )
 }
 

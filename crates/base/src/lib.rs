@@ -11,9 +11,11 @@ pub mod bits;
 pub mod crash_point;
 mod durability;
 mod env;
+pub mod hand;
 mod ids;
 pub mod metrics;
 pub mod page;
+pub mod parking;
 pub mod sync;
 
 pub use crash_point::crash_point;

@@ -20,9 +20,9 @@ use crate::cleaner::Intent;
 use crate::error::PoolError;
 use crate::frame::FrameId;
 use crate::frame_word::{State, Word};
-use crate::parking::{Parked, Patience};
 use crate::pool::Pool;
 use longshore_base::PageId;
+use longshore_base::parking::{Parked, Patience};
 use std::time::Duration;
 
 /// The key under which threads park that wait for a free frame; no page has this number.

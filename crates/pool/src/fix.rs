@@ -18,11 +18,11 @@ use crate::frame::FrameRef;
 use crate::frame_word::{BlockedBy, Change, FrameWord, Hold, Wake, Word};
 use crate::guard::OptimisticGuard;
 use crate::options::MissMode;
-use crate::parking::{Parked, Patience};
 use crate::pool::Pool;
 use crate::table::{Entry, Reserve, Ticket};
 use crate::trace::PageUse;
 use longshore_base::PageId;
+use longshore_base::parking::{Parked, Patience};
 use longshore_base::sync::{hint, thread};
 
 /// How a page is to be held.

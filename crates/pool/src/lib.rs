@@ -32,13 +32,11 @@ mod frame;
 mod frame_word;
 mod free_list;
 mod guard;
-mod hand;
 #[allow(unsafe_code)] // the one file: see its header
 mod memory;
 mod options;
 mod page_bytes;
 mod page_in;
-mod parking;
 mod pool;
 mod replacement;
 mod reserve;

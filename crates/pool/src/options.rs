@@ -3,6 +3,7 @@
 use crate::replacement::Replacement;
 use crate::trace::PageTrace;
 use longshore_base::PageSize;
+pub use longshore_base::hand::HandKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,14 +85,4 @@ pub enum PageTableKind {
     /// A hash table: 32 bytes per frame, however large the database. For databases more than some
     /// thousand times the size of the pool.
     Hash,
-}
-
-/// The implementations of the clock hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandKind {
-    /// One counter; each sweeper takes a batch of frames from it.
-    Batched,
-    /// A counter in stripes whose sum is the position (the paper's): less contention, but sweepers may
-    /// pass over the same frames.
-    Striped,
 }

@@ -11,15 +11,15 @@
 //! closure sees the change, or the waiter sleeps before `unpark` counts the sleepers. No wake-up is
 //! lost; time-outs are there for those who will not wait for ever.
 
+use crate::sync::{Condvar, Mutex};
 use crossbeam_utils::CachePadded;
-use longshore_base::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 const STRIPES: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// How a call of `park` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parked {
+pub enum Parked {
     /// There was no need to sleep.
     Awake,
     /// Woken, perhaps on behalf of another key.
@@ -28,7 +28,8 @@ pub(crate) enum Parked {
     TimedOut,
 }
 
-pub(crate) struct ParkingLot {
+/// Threads asleep, each under a key.
+pub struct ParkingLot {
     stripes: Box<[CachePadded<Stripe>]>,
 }
 
@@ -38,20 +39,22 @@ struct Stripe {
     wake_up: Condvar,
 }
 
+impl Default for ParkingLot {
+    fn default() -> ParkingLot {
+        ParkingLot::new()
+    }
+}
+
 impl ParkingLot {
-    pub(crate) fn new() -> ParkingLot {
+    /// A lot where nobody sleeps.
+    pub fn new() -> ParkingLot {
         ParkingLot {
             stripes: (0..STRIPES).map(|_| CachePadded::default()).collect(),
         }
     }
 
     /// Sleeps for at most `limit` if `must_wait` still says so.
-    pub(crate) fn park(
-        &self,
-        key: u64,
-        limit: Duration,
-        must_wait: impl FnOnce() -> bool,
-    ) -> Parked {
+    pub fn park(&self, key: u64, limit: Duration, must_wait: impl FnOnce() -> bool) -> Parked {
         let stripe = self.stripe(key);
         let mut sleepers = stripe.sleepers.lock();
         if !must_wait() {
@@ -68,7 +71,7 @@ impl ParkingLot {
     }
 
     /// Wakes all who are parked under `key`.
-    pub(crate) fn unpark(&self, key: u64) {
+    pub fn unpark(&self, key: u64) {
         let stripe = self.stripe(key);
         let sleepers = *stripe.sleepers.lock();
         if sleepers > 0 {
@@ -85,7 +88,7 @@ impl ParkingLot {
 /// The time that one call may spend waiting, however often it has to.
 ///
 /// Counts time slept as well as time passed on the clock, so that it ends under a clock that stands.
-pub(crate) struct Patience {
+pub struct Patience {
     started: Duration,
     slept: Duration,
     limit: Duration,
@@ -95,7 +98,8 @@ impl Patience {
     /// The longest sleep before the waiter looks for itself.
     const SLICE: Duration = Duration::from_millis(50);
 
-    pub(crate) fn new(now: Duration, limit: Duration) -> Patience {
+    /// Patience that ends `limit` after `now`.
+    pub fn new(now: Duration, limit: Duration) -> Patience {
         Patience {
             started: now,
             slept: Duration::ZERO,
@@ -104,18 +108,18 @@ impl Patience {
     }
 
     /// How long to sleep next; `None` when there is no time left.
-    pub(crate) fn slice(&self, now: Duration) -> Option<Duration> {
+    pub fn slice(&self, now: Duration) -> Option<Duration> {
         let left = self.limit.saturating_sub(self.waited(now));
         (!left.is_zero()).then(|| left.min(Patience::SLICE))
     }
 
     /// Notes that a whole slice was slept.
-    pub(crate) fn slept(&mut self, slice: Duration) {
+    pub fn slept(&mut self, slice: Duration) {
         self.slept += slice;
     }
 
     /// The time waited so far.
-    pub(crate) fn waited(&self, now: Duration) -> Duration {
+    pub fn waited(&self, now: Duration) -> Duration {
         now.saturating_sub(self.started).max(self.slept)
     }
 }

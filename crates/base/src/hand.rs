@@ -10,39 +10,56 @@
 //! twice. We differ: a stretch is taken first, by one addition, and swept then. The striped form, whose
 //! stretches may still overlap, remains to be measured: `docs/decisions/0002-clock-hand.md`.
 
-use crate::options::HandKind;
+use crate::metrics::thread_number;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
-use longshore_base::metrics::thread_number;
-use longshore_base::sync::atomic::{AtomicU64, Ordering};
 
 /// Frames in a stretch, in a large pool.
 const STRETCH_MAX: u64 = 8;
 const STRIPES: usize = 8;
 
-pub(crate) enum ClockHand {
+/// The implementations of the clock hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandKind {
+    /// One counter; each sweeper takes a batch of frames from it.
+    Batched,
+    /// A counter in stripes whose sum is the position (the paper's): less contention, but sweepers may
+    /// pass over the same frames.
+    Striped,
+}
+
+/// Where the sweep is.
+pub struct ClockHand(Position);
+
+enum Position {
     Batched(CachePadded<AtomicU64>),
     Striped(Box<[CachePadded<AtomicU64>]>),
 }
 
 impl ClockHand {
-    pub(crate) fn new(kind: HandKind) -> ClockHand {
-        match kind {
-            HandKind::Batched => ClockHand::Batched(CachePadded::new(AtomicU64::new(0))),
+    /// A hand at the first frame.
+    pub fn new(kind: HandKind) -> ClockHand {
+        ClockHand(match kind {
+            HandKind::Batched => Position::Batched(CachePadded::new(AtomicU64::new(0))),
             HandKind::Striped => {
                 let stripes = (0..STRIPES).map(|_| CachePadded::new(AtomicU64::new(0)));
-                ClockHand::Striped(stripes.collect())
+                Position::Striped(stripes.collect())
             }
-        }
+        })
     }
 
     /// The next stretch of `frames` frames to sweep.
-    pub(crate) fn advance(&self, frames: u32) -> impl Iterator<Item = u32> + use<> {
+    ///
+    /// # Panics
+    /// if there are none.
+    #[inline]
+    pub fn advance(&self, frames: u32) -> impl Iterator<Item = u32> + use<> {
         let frames = u64::from(frames);
         let stretch = (frames / 64).clamp(1, STRETCH_MAX);
-        let start = match self {
+        let start = match &self.0 {
             // Relaxed: the position orders nothing; atomicity alone keeps stretches apart.
-            ClockHand::Batched(position) => position.fetch_add(stretch, Ordering::Relaxed),
-            ClockHand::Striped(stripes) => {
+            Position::Batched(position) => position.fetch_add(stretch, Ordering::Relaxed),
+            Position::Striped(stripes) => {
                 // Relaxed: any sum that was true at some time will do.
                 stripes[thread_number() % STRIPES].fetch_add(stretch, Ordering::Relaxed);
                 let sum = |sum: u64, stripe: &CachePadded<AtomicU64>| {
