@@ -10,6 +10,7 @@ pub mod history;
 pub mod indexes;
 pub mod life;
 pub mod model;
+mod onlooker;
 pub mod place;
 pub mod points;
 pub mod prepared;

@@ -6,6 +6,7 @@
 
 use crate::indexes;
 use crate::model::{Change, History, Short, State};
+use crate::onlooker::Onlooker;
 use crate::prepared::Read;
 use crate::rng::Choices;
 use crate::trace::trace;
@@ -65,6 +66,7 @@ pub struct Workload<'a> {
     pub(crate) choices: &'a mut Choices,
     pub(crate) history: &'a mut History,
     pub(crate) clients: Vec<Option<Client>>,
+    pub(crate) onlooker: Option<Onlooker>,
 }
 
 impl<'a> Workload<'a> {
@@ -84,6 +86,7 @@ impl<'a> Workload<'a> {
             choices,
             history,
             clients,
+            onlooker: None,
         }
     }
 
@@ -108,6 +111,7 @@ impl<'a> Workload<'a> {
             }
             9..13 => self.resolve(),
             13..15 => self.disturb(),
+            15..18 => self.look(),
             _ => self.client_step(),
         }
     }
@@ -216,7 +220,9 @@ impl<'a> Workload<'a> {
         let changed = !refused && outcome?;
         client.reads.push(Read::key(name, &key));
         let is_row = changed == (after.is_some() && !violates);
-        if let Some(after) = after.filter(|_| changed) {
+        // A row that is left as it was is not logged, so a commit of that alone makes nothing durable.
+        let is_logged = |after: &Vec<u8>| changed && before.as_ref() != Some(after);
+        if let Some(after) = after.filter(is_logged) {
             let change = Change::Put(name.to_owned(), key.clone(), after);
             client.changes.push(change);
         }
@@ -420,7 +426,7 @@ impl<'a> Workload<'a> {
         Ok(self.row_step(client)? && self.rollback_to(client).map(|()| true)?)
     }
 
-    fn pick_table(&mut self) -> Result<Option<(String, Table)>, Stop> {
+    pub(crate) fn pick_table(&mut self) -> Result<Option<(String, Table)>, Stop> {
         let tables = &self.history.now().tables;
         if tables.is_empty() {
             return Ok(None);
@@ -520,7 +526,7 @@ pub fn has_failed(disk: &SimDisk) -> bool {
     disk.is_crashed() || disk.faults_hit() > 0
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     found: T,
     expected: T,
     what: impl FnOnce() -> String,
