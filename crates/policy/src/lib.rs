@@ -16,6 +16,7 @@ mod policy;
 mod settings;
 pub mod simulator;
 mod spec;
+mod stack;
 mod trace;
 
 pub use catalogue::{About, Parameter, Unit, Visitor, catalogue};

@@ -41,6 +41,11 @@ impl NodeId {
     pub(crate) fn is_ghost(self) -> bool {
         self.0 & GHOST != 0
     }
+
+    /// Its number among those of its kind.
+    pub(crate) fn number(self) -> usize {
+        (self.0 & !GHOST) as usize
+    }
 }
 
 /// A place in a list: the neighbours, in a ring. `NIL`: in no list.
@@ -226,7 +231,7 @@ impl<S, const L: usize> Index<NodeId> for NodeTable<S, L> {
     fn index(&self, id: NodeId) -> &Node<S, L> {
         match id.is_ghost() {
             false => &self.frames[id.0 as usize],
-            true => &self.ghosts[(id.0 ^ GHOST) as usize],
+            true => &self.ghosts[id.number()],
         }
     }
 }
@@ -236,7 +241,7 @@ impl<S, const L: usize> IndexMut<NodeId> for NodeTable<S, L> {
     fn index_mut(&mut self, id: NodeId) -> &mut Node<S, L> {
         match id.is_ghost() {
             false => &mut self.frames[id.0 as usize],
-            true => &mut self.ghosts[(id.0 ^ GHOST) as usize],
+            true => &mut self.ghosts[id.number()],
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The trait that every replacement policy implements, and the words it speaks.
 //!
 //! # Protocol
-//! - hit: `on_hit(frame)`.
+//! - hit: `on_hit(frame)`; several at once: `on_hits(frames)`.
 //! - miss: `at = on_miss(page)`; while no frame is free, `evict(Some((page, at)), …)`; then `on_insert(frame, page, at)`.
 //!   With a free frame at hand there is no `evict`; after a failed read no `on_insert`; with nothing but dirty victims
 //!   there are several `evict`. Between these calls hits, removals and misses of *other* pages may come in.
@@ -97,6 +97,11 @@ impl Nodes {
 pub trait Policy: Send {
     /// The page in `frame` was used.
     fn on_hit(&mut self, frame: Frame);
+
+    /// The pages in `frames` were used, one after the other: what `on_hit` does for each, in one call through a table.
+    fn on_hits(&mut self, frames: &[Frame]) {
+        frames.iter().for_each(|&frame| self.on_hit(frame));
+    }
 
     /// `page` is not resident and will be: once a fault, before a frame is chosen. Histories are consulted here, and
     /// what adapts, adapts.

@@ -3,7 +3,8 @@
 //!
 //! Weakness: a load that changes finds it with the hot pages of yesterday, for these leave only when others have come
 //! twice; a page gets one chance in a short queue, so that uses a little further apart than that all miss at first.
-//! Memory: 32 bytes a frame, and 32 bytes and a place in the directory (about 18) for each of up to `ghosts` pages.
+//! Memory: 28 to 40 bytes a frame, by the gaps in the stack, and as much and a place in the directory (about 18) for each of
+//! up to `ghosts` pages.
 //! Parameters: `hir`, the frames of HIR pages, 1 % and at least two, the paper's; `ghosts` 200 %: the paper has no bound.
 //!
 //! # The stack
@@ -37,16 +38,17 @@ use crate::lists::{List, Offered, offer};
 use crate::nodes::{NodeId, NodeTable};
 use crate::policy::{Frame, Gone, Nodes, Placement, Policy, Take};
 use crate::spec::{Values, share};
+use crate::stack::{Raised, Stack};
 
 /// See the head of the file.
 pub(crate) struct Lirs {
-    nodes: NodeTable<State, 2>,
-    /// By last use, the top at the back.
-    stack: List<0>,
+    nodes: NodeTable<()>,
+    /// By last use. LIR pages are marked.
+    stack: Stack,
     /// Resident HIR pages, the next victim in front.
-    queue: List<1>,
+    queue: List,
     /// The ghosts of the stack, that which left first in front.
-    ghosts: List<1>,
+    ghosts: List,
     /// LIR pages.
     lirs: usize,
     lirs_max: usize,
@@ -55,12 +57,6 @@ pub(crate) struct Lirs {
     last: Frame,
     /// As percentages.
     shares: (f64, f64),
-}
-
-#[derive(Clone, Copy, Default)]
-struct State {
-    is_lir: bool,
-    in_stack: bool,
 }
 
 /// The least number of frames for HIR pages.
@@ -99,7 +95,7 @@ impl Listed for Lirs {
     fn new(capacity: u32, values: &Values<'_>) -> Lirs {
         let mut policy = Lirs {
             nodes: NodeTable::new(capacity),
-            stack: List::new(),
+            stack: Stack::new(capacity),
             queue: List::new(),
             ghosts: List::new(),
             lirs: 0,
@@ -114,31 +110,28 @@ impl Listed for Lirs {
 }
 
 impl Lirs {
-    /// Puts a node on top of the stack, wherever it is.
-    #[inline]
-    fn raise(&mut self, id: NodeId) {
-        if self.nodes[id].state.in_stack {
-            self.stack.move_to_back(&mut self.nodes, id);
+    /// A HIR page was used.
+    #[inline(never)]
+    fn use_hir(&mut self, frame: Frame) {
+        let id = NodeId::of(frame);
+        if self.stack.contains(id) {
+            // It becomes LIR.
+            self.queue.remove(&mut self.nodes, id);
+            self.stack.raise(frame, true);
+            self.lirs += 1;
+            self.demote();
         } else {
-            self.nodes[id].state.in_stack = true;
-            self.stack.push_back(&mut self.nodes, id);
+            self.stack.push(frame, false);
+            self.queue.move_to_back(&mut self.nodes, id);
         }
-    }
-
-    /// A HIR page in the stack was used: it becomes LIR, and lies on top.
-    fn promote(&mut self, id: NodeId) {
-        self.queue.remove(&mut self.nodes, id);
-        self.nodes[id].state.is_lir = true;
-        self.lirs += 1;
-        self.demote();
+        self.prune();
     }
 
     /// Makes the LIR pages at the bottom HIR until there are no more than there may be.
     fn demote(&mut self) {
         while self.lirs > self.lirs_max
-            && let Some(id) = self.stack.pop_front(&mut self.nodes)
+            && let Some(id) = self.stack.pop_bottom()
         {
-            self.nodes[id].state = State::default();
             self.lirs -= 1;
             self.queue.push_back(&mut self.nodes, id);
             self.prune();
@@ -146,10 +139,10 @@ impl Lirs {
     }
 
     /// Restores R1.
-    #[inline]
+    #[inline(never)]
     fn prune(&mut self) {
-        while let Some(id) = self.stack.front()
-            && !self.nodes[id].state.is_lir
+        while let Some(id) = self.stack.bottom()
+            && !self.stack.is_marked(id)
         {
             self.drop_from_stack(id);
         }
@@ -157,12 +150,10 @@ impl Lirs {
 
     /// A HIR page is no longer in the stack; a ghost is forgotten.
     fn drop_from_stack(&mut self, id: NodeId) {
-        self.stack.remove(&mut self.nodes, id);
+        self.stack.remove(id);
         if id.is_ghost() {
             self.ghosts.remove(&mut self.nodes, id);
             self.nodes.forget(id);
-        } else {
-            self.nodes[id].state.in_stack = false;
         }
     }
 
@@ -177,24 +168,29 @@ impl Lirs {
     /// The frame is taken. If its page is in the stack, a ghost stays in its place.
     fn leave(&mut self, frame: Frame) {
         let id = NodeId::of(frame);
-        if self.nodes[id].state.in_stack {
-            let state = State {
-                is_lir: false,
-                in_stack: true,
-            };
-            let page = self.nodes[id].page();
-            let ghost = self.nodes.remember(page, state);
-            self.stack.insert_before(&mut self.nodes, id, ghost);
+        let is_lir = self.stack.is_marked(id);
+        if self.stack.contains(id) {
+            let ghost = self.nodes.remember(self.nodes[id].page(), ());
+            self.stack.replace(id, ghost);
             self.ghosts.push_back(&mut self.nodes, ghost);
         }
-        self.on_remove(frame, Gone::Invalidated);
+        self.vacate(frame, is_lir);
         self.trim();
+    }
+
+    /// The page in `frame`, no longer in the stack, is gone.
+    fn vacate(&mut self, frame: Frame, is_lir: bool) {
+        match is_lir {
+            true => self.lirs -= 1,
+            false => self.queue.remove(&mut self.nodes, NodeId::of(frame)),
+        }
+        self.nodes.vacate(frame);
+        self.prune();
     }
 
     /// LIR pages from the bottom of the stack.
     fn lir_pages(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let pages = self.stack.iter(&self.nodes);
-        pages.filter(|&id| self.nodes[id].state.is_lir)
+        self.stack.iter().filter(|&id| self.stack.is_marked(id))
     }
 
     fn offer(&self, take: &mut dyn FnMut(Frame, PageId) -> Take) -> Offered {
@@ -211,15 +207,11 @@ impl Policy for Lirs {
         if std::mem::replace(&mut self.last, frame) == frame {
             return;
         }
-        let id = NodeId::of(frame);
-        let State { is_lir, in_stack } = self.nodes[id].state;
-        self.raise(id);
-        match (is_lir, in_stack) {
-            (true, _) => {}
-            (false, true) => self.promote(id),
-            (false, false) => self.queue.move_to_back(&mut self.nodes, id),
+        match self.stack.raise_marked(frame) {
+            Raised::FromWithin => {}
+            Raised::FromBottom => self.prune(),
+            Raised::Not => self.use_hir(frame),
         }
-        self.prune();
     }
 
     fn on_miss(&mut self, page: PageId) -> Placement {
@@ -250,12 +242,8 @@ impl Policy for Lirs {
     fn on_insert(&mut self, frame: Frame, page: PageId, at: Placement) {
         self.last = frame;
         let is_lir = at == LIR || self.lirs < self.lirs_max;
-        let state = State {
-            is_lir,
-            in_stack: true,
-        };
-        let id = self.nodes.occupy(frame, page, state);
-        self.stack.push_back(&mut self.nodes, id);
+        let id = self.nodes.occupy(frame, page, ());
+        self.stack.push(frame, is_lir);
         if is_lir {
             self.lirs += 1;
             self.demote();
@@ -267,16 +255,11 @@ impl Policy for Lirs {
 
     fn on_remove(&mut self, frame: Frame, _why: Gone) {
         let id = NodeId::of(frame);
-        let State { is_lir, in_stack } = self.nodes[id].state;
-        if in_stack {
-            self.stack.remove(&mut self.nodes, id);
+        let is_lir = self.stack.is_marked(id);
+        if self.stack.contains(id) {
+            self.stack.remove(id);
         }
-        match is_lir {
-            true => self.lirs -= 1,
-            false => self.queue.remove(&mut self.nodes, id),
-        }
-        self.nodes.vacate(frame);
-        self.prune();
+        self.vacate(frame, is_lir);
     }
 
     fn forget_ghost(&mut self, page: PageId) {
@@ -287,6 +270,7 @@ impl Policy for Lirs {
 
     fn set_capacity(&mut self, frames: u32) {
         self.nodes.reserve(frames);
+        self.stack.reserve(frames);
         let hirs = share(self.shares.0, frames).max(HIRS_MIN);
         self.lirs_max = (frames as usize).saturating_sub(hirs);
         self.ghosts_max = share(self.shares.1, frames);
@@ -295,7 +279,8 @@ impl Policy for Lirs {
     }
 
     fn nodes(&self) -> Nodes {
-        self.nodes.addresses()
+        let (address, stride) = self.stack.address();
+        Nodes { address, stride }
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
@@ -305,39 +290,35 @@ impl Policy for Lirs {
     }
 
     fn inspect(&self, out: &mut dyn Inspector) {
-        let kind = |state: &State, entry: &mut Entry| {
-            entry.kind = if state.is_lir { "lir " } else { "" };
-        };
-        self.stack.show(&self.nodes, out, "stack", kind);
-        self.queue.show(&self.nodes, out, "queue", kind);
+        let mut entries = self.stack.iter().map(|id| Entry {
+            kind: if self.stack.is_marked(id) { "lir " } else { "" },
+            ..self.nodes.entry(id)
+        });
+        out.queue("stack", &mut entries);
+        self.queue.show(&self.nodes, out, "queue", |_, _| {});
     }
 
     fn check(&self) -> Result<(), String> {
-        self.stack.check(&self.nodes)?;
+        self.stack.check()?;
         self.queue.check(&self.nodes)?;
         self.ghosts.check(&self.nodes)?;
         self.nodes
             .check(self.lirs + self.queue.len() + self.ghosts.len())?;
-        let bottom = self.stack.front();
-        if bottom.is_some_and(|id| !self.nodes[id].state.is_lir) {
+        let bottom = self.stack.bottom();
+        if bottom.is_some_and(|id| !self.stack.is_marked(id)) {
             return Err("R1: the bottom is not LIR".to_string());
         }
         if self.lir_pages().count() != self.lirs || self.lirs > self.lirs_max {
             return Err(format!("R1: {} LIR pages", self.lirs));
         }
-        let in_stack = |id: &NodeId| self.nodes[*id].state.in_stack;
-        let listed = self.queue.iter(&self.nodes).filter(in_stack).count() + self.ghosts.len();
-        if self.stack.len() != self.lirs + listed
-            || !self.stack.iter(&self.nodes).all(|id| in_stack(&id))
+        let queued = || self.queue.iter(&self.nodes);
+        let in_both = queued().filter(|&id| self.stack.contains(id)).count();
+        if self.stack.len() != self.lirs + in_both + self.ghosts.len()
             || self.nodes.ghosts() != self.ghosts.len()
         {
             return Err("R1: what should be in the stack is not".to_string());
         }
-        if self
-            .queue
-            .iter(&self.nodes)
-            .any(|id| id.is_ghost() || self.nodes[id].state.is_lir)
-        {
+        if queued().any(|id| id.is_ghost() || self.stack.is_marked(id)) {
             return Err("R2: the queue holds what is not a resident HIR page".to_string());
         }
         match self.ghosts.len() <= self.ghosts_max {
