@@ -179,7 +179,9 @@ fn ask(cache: &dyn Subject, keys: &[u64], next: &AtomicUsize) -> u64 {
 fn table(settings: &Settings, lines: &[Line]) -> Table {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::ASCII_MARKDOWN);
-    table.set_header(["workload", "capacity", "threads", "cache", "M/s", "first is", "hit %"]);
+    table.set_header([
+        "workload", "capacity", "threads", "cache", "M/s", "first is", "hit %",
+    ]);
     for group in lines.chunk_by(|a, b| (&a.workload, a.capacity) == (&b.workload, b.capacity)) {
         for threads in &settings.threads {
             let of = |kind: &Kind, figure: fn(&Line) -> f64| {
