@@ -1,6 +1,6 @@
 //! What transactions add to the tree below them: rows of about a hundred bytes inserted in ascending
 //! order, committed by the thousand without waiting for the disk; rows read at random, alone and
-//! within transactions; and transactions of one small change.
+//! within transactions; and transactions of one small change, with a reader that stays open and without.
 //!
 //! `cargo run --release -p longshore-txn --example txn_speed -- [ROWS] [THREADS] [ONLY]`
 
@@ -69,6 +69,9 @@ fn main() {
     measure("update one a transaction, random", &|t| {
         update(&world, tree(t), rows)
     });
+    measure("update one, beside a reader", &|t| {
+        update_beside_reader(&world, tree(t), rows)
+    });
     let rows_found = trees[0]
         .verify(&world.access, &mut PageSet::new())
         .expect("a sound tree");
@@ -99,7 +102,10 @@ fn world(rows: u64) -> World {
         lock_wait: Duration::from_secs(5),
         garbage,
         first_txn: 1,
-        versions: VersionOptions::default(),
+        versions: VersionOptions {
+            bytes_max: (rows as usize * 400).max(64 << 20),
+            ..VersionOptions::default()
+        },
     };
     let manager = TransactionManager::new(access.clone(), log.clone(), locks, options);
     World {
@@ -196,6 +202,20 @@ fn update(world: &World, tree: Tree, rows: u64) {
             world.log.truncate(lsn).expect("segments to recycle");
         }
     }
+}
+
+/// A snapshot sees each row as it was before, so what it was is kept.
+fn update_beside_reader(world: &World, tree: Tree, rows: u64) {
+    let begin = Begin {
+        is_read_only: true,
+        ..Begin::default()
+    };
+    let mut reader = world.manager.begin_with(begin).expect("a slot");
+    let mut value = Vec::new();
+    let key = scatter(0, rows).to_be_bytes();
+    assert!(reader.get_into(tree, &key, &mut value).expect("a read"));
+    update(world, tree, rows);
+    let _ = reader.commit(Level::None).expect("a commit");
 }
 
 /// A permutation of `0..rows`, near enough, in no order.

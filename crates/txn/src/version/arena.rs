@@ -16,8 +16,6 @@ use std::collections::HashMap;
 
 /// Bytes before the key.
 pub(super) const HEADER: usize = 8 + 4 + 2 + 2 + 4;
-/// Flags of a row that was not there.
-const ABSENT: u16 = u16::MAX;
 /// Rows remembered as captured; a power of two.
 const RECENT: usize = 16;
 /// Memory that a slot keeps for its next transaction.
@@ -49,16 +47,6 @@ pub(crate) struct Entry<'a> {
     pub image: Image<'a>,
 }
 
-impl<'a> Entry<'a> {
-    pub fn row(&self) -> RowRef<'a> {
-        RowRef {
-            hash: self.hash,
-            store: self.store,
-            key: self.key,
-        }
-    }
-}
-
 impl Arena {
     /// Appends the image of a row unless it was captured lately. There is room.
     #[inline]
@@ -68,15 +56,12 @@ impl Arena {
             return;
         }
         let at = self.bytes.len();
-        let (flags, value) = match image {
-            Image::Absent => (ABSENT, &[][..]),
-            Image::Present { flags, value } => (flags.bits(), value),
-        };
+        let value = image.value();
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(&row.hash.to_ne_bytes());
         header[8..12].copy_from_slice(&row.store.get().to_ne_bytes());
         header[12..14].copy_from_slice(&(row.key.len() as u16).to_ne_bytes());
-        header[14..16].copy_from_slice(&flags.to_ne_bytes());
+        header[14..16].copy_from_slice(&image.bits().to_ne_bytes());
         header[16..].copy_from_slice(&(value.len() as u32).to_ne_bytes());
         self.bytes.extend_from_slice(&header);
         self.bytes.extend_from_slice(row.key);
@@ -116,7 +101,7 @@ impl Arena {
                 word(8, 12).try_into().expect("four bytes"),
             )),
             key,
-            image: Image::of_bits(flags, ABSENT, value),
+            image: Image::of_bits(flags, value),
         };
         (entry, at + HEADER + key_len + value_len)
     }

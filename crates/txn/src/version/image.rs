@@ -4,6 +4,9 @@ use crate::lock::LockName;
 use longshore_access::{RowFlags, ValueKind};
 use longshore_base::StoreId;
 
+/// Bits of a row that was not there.
+const ABSENT: u16 = u16::MAX;
+
 /// A row: its name's hash, and what tells it from others with the same name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowRef<'a> {
@@ -31,13 +34,31 @@ pub(crate) enum Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// The image that was stored as `flags`, with `absent` for a row that was not there.
-    pub fn of_bits(flags: u16, absent: u16, value: &'a [u8]) -> Image<'a> {
-        if flags == absent {
+    /// The image of which these are the [bits](Self::bits) and the [value](Self::value).
+    pub fn of_bits(bits: u16, value: &'a [u8]) -> Image<'a> {
+        if bits == ABSENT {
             return Image::Absent;
         }
-        let flags = RowFlags::from_bits(flags).expect("they were a row's");
+        let flags = RowFlags::from_bits(bits).expect("they were a row's");
         Image::Present { flags, value }
+    }
+
+    /// Its flags, or what says that there was no row.
+    #[inline]
+    pub fn bits(self) -> u16 {
+        match self {
+            Image::Absent => ABSENT,
+            Image::Present { flags, .. } => flags.bits(),
+        }
+    }
+
+    /// Its value, empty when there was no row.
+    #[inline]
+    pub fn value(self) -> &'a [u8] {
+        match self {
+            Image::Absent => &[],
+            Image::Present { value, .. } => value,
+        }
     }
 
     /// The image of a row in a leaf.

@@ -9,80 +9,92 @@
 //! A snapshot reads the version with the smallest commit that it does not see; if there is none, nothing has
 //! changed since (V5).
 //!
-//! A version that no snapshot needs is dropped when the table is swept: when it has doubled since the
-//! last sweep, when the last snapshot closes, and by maintenance.
+//! Versions lie on a shelf in the order in which they came ([`shelf`](super::shelf)), a table of words finds the
+//! newest of each row ([`rows`](super::rows)), and each version names the next older one: to keep an image
+//! touches one line of memory where nothing lies yet, the row's in the table. A sweep makes shelf and table anew
+//! with what is needed, if an eighth of what is there is not; so a part of the memory charged, an eighth at most, may
+//! be of versions that nobody needs.
+//!
+//! The table is swept when it has doubled since the last sweep, when the last snapshot closes, and by
+//! maintenance; but not for having doubled while all in it was kept for one snapshot that is still the oldest.
 
 use super::arena::Entry;
-use super::image::{Image, ImageBuffer, RowRef};
+use super::image::{ImageBuffer, RowRef};
 use super::registry::Open;
+use super::rows::Rows;
+use super::shelf::{Place, Shelf, Version};
 use crate::lock::Dependency;
 use crossbeam_utils::CachePadded;
+use longshore_base::Lsn;
 use longshore_base::sync::Mutex;
-use longshore_base::sync::atomic::{AtomicUsize, Ordering};
-use longshore_base::{Lsn, StoreId};
-use smallvec::SmallVec;
-use std::collections::{HashMap, hash_map};
-use std::hash::{BuildHasherDefault, Hasher};
+use longshore_base::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 
 /// A power of two.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
-/// Flags of a row that was not there.
-const ABSENT: u16 = u16::MAX;
-/// Rows of up to so many bytes lie in the table itself: those that were not there, mostly.
-const INLINE: usize = 16;
 /// Names that follow each other share a shard; of this many.
 const RUN: u32 = 64;
-/// Memory that a version takes beside its bytes, about: its place in the table, the allocator's part.
-const OVERHEAD: usize = size_of::<Version>() + 48;
+/// Memory that a version takes beside its record, about: its word in the table.
+const OVERHEAD: usize = 16;
+/// A shard is made anew if this part of it is needed by nobody.
+const WASTE: usize = 8;
+/// Fewer are not swept for their number.
+const SWEEP_MIN: usize = 4096;
 
-/// What a row was before the transaction that committed at `commit` changed it.
-#[derive(Debug)]
-struct Version {
-    commit: Lsn,
-    /// The newest commit that the image may come from.
-    seen: Dependency,
-    store: StoreId,
-    key_len: u16,
-    flags: u16,
-    /// Key, then value.
-    bytes: SmallVec<[u8; INLINE]>,
-}
-
-impl Version {
-    fn is_of(&self, row: RowRef<'_>) -> bool {
-        self.store == row.store && self.key() == row.key
-    }
-
-    fn key(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.key_len)]
-    }
-
-    fn image(&self) -> Image<'_> {
-        Image::of_bits(self.flags, ABSENT, &self.bytes[usize::from(self.key_len)..])
-    }
-
-    fn memory(&self) -> usize {
-        match self.bytes.spilled() {
-            true => OVERHEAD + self.bytes.len(),
-            false => OVERHEAD,
-        }
-    }
-}
-
-type Shard = HashMap<u64, SmallVec<[Version; 1]>, BuildHasherDefault<AsIs>>;
+/// Whom all versions were kept for that have come since the last sweep, and were left by it: a position, or one of
+/// these.
+const NOBODY: u64 = 0;
+const SEVERAL: u64 = u64::MAX;
 
 /// The versions kept, by the names of their rows.
 #[derive(Debug)]
 pub(crate) struct Kept {
     shards: Box<[CachePadded<Mutex<Shard>>]>,
-    /// How many there are.
-    count: CachePadded<AtomicUsize>,
+    /// How many there are. Counted after they were put there, so a sweep may come first, and it is below zero for a
+    /// moment.
+    count: CachePadded<AtomicIsize>,
     /// Swept when there are as many as this.
     sweep_at: AtomicUsize,
+    /// See [`NOBODY`]; a hint.
+    kept_for: AtomicU64,
 }
 
-/// Fewer are not swept for their number.
-const SWEEP_MIN: usize = 4096;
+#[derive(Debug, Default)]
+struct Shard {
+    rows: Rows,
+    shelf: Shelf,
+}
+
+/// What a shard has kept, or dropped.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    versions: usize,
+    memory: usize,
+}
+
+impl Tally {
+    fn add(&mut self, version: &Version<'_>) {
+        self.versions += 1;
+        self.memory += OVERHEAD + version.memory();
+    }
+}
+
+/// What a sweep has come by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Swept {
+    dropped: Tally,
+    left: Tally,
+    /// How many of these the oldest snapshot needs.
+    left_to_oldest: usize,
+}
+
+impl Swept {
+    fn add(&mut self, other: Swept) {
+        self.dropped.versions += other.dropped.versions;
+        self.dropped.memory += other.dropped.memory;
+        self.left.versions += other.left.versions;
+        self.left_to_oldest += other.left_to_oldest;
+    }
+}
 
 impl Kept {
     pub fn new() -> Kept {
@@ -90,6 +102,7 @@ impl Kept {
             shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
             count: CachePadded::default(),
             sweep_at: AtomicUsize::new(SWEEP_MIN),
+            kept_for: AtomicU64::new(NOBODY),
         }
     }
 
@@ -106,32 +119,64 @@ impl Kept {
         seen: Dependency,
         open: &Open,
     ) -> usize {
-        let mut memory = 0;
+        let mut tally = Tally::default();
+        let mut is_for_oldest = true;
         let mut entries = entries.peekable();
         while let Some(first) = entries.peek() {
             let at = shard_of(first.hash);
             // Rows written one after the other mostly lie in one shard.
             let mut shard = self.shards[at].lock();
-            let mut count = 0;
             while let Some(entry) = entries.next_if(|entry| shard_of(entry.hash) == at) {
-                let taken = keep_in(&mut shard, &entry, commit, seen, open);
-                count += usize::from(taken > 0);
-                memory += taken;
-            }
-            if count > 0 {
-                // Relaxed: a count, for deciding when to sweep. Before a sweep can come to the shard.
-                self.count.fetch_add(count, Ordering::Relaxed);
+                let version = Version {
+                    commit,
+                    seen,
+                    store: entry.store,
+                    key: entry.key,
+                    image: entry.image,
+                };
+                shard.add(entry.hash, &version, |before| {
+                    let is_needed = before != commit && open.needs_now(before, commit);
+                    if is_needed {
+                        tally.add(&version);
+                        is_for_oldest &= open.oldest_needs(before, commit);
+                    }
+                    is_needed
+                });
             }
         }
-        memory
+        if tally.versions > 0 {
+            // Relaxed: a count, for deciding when to sweep.
+            self.count
+                .fetch_add(tally.versions as isize, Ordering::Relaxed);
+            self.note_kept_for(open.oldest().filter(|_| is_for_oldest));
+        }
+        tally.memory
     }
 
-    /// What the row was for a snapshot at `at`; false when it has not changed since.
+    fn note_kept_for(&self, snapshot: Option<Lsn>) {
+        let snapshot = snapshot.map_or(SEVERAL, Lsn::get);
+        // Relaxed: a hint.
+        let kept_for = self.kept_for.load(Ordering::Relaxed);
+        if kept_for != snapshot && kept_for != SEVERAL {
+            let now = if kept_for == NOBODY {
+                snapshot
+            } else {
+                SEVERAL
+            };
+            self.kept_for.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// What the row was for a snapshot at `at`; `None` when it has not changed since.
     pub fn find(&self, row: RowRef<'_>, at: Lsn, image: &mut ImageBuffer) -> Option<Dependency> {
         let shard = self.shard(row.hash).lock();
-        let versions = shard.get(&row.hash)?;
-        let version = versions.iter().find(|v| v.commit >= at && v.is_of(row))?;
-        image.set(version.image());
+        let newest = shard.newest(row).filter(|&v| shard.shelf.commit(v) >= at)?;
+        let older = |&place: &Place| shard.shelf.older(place);
+        let first = std::iter::successors(Some(newest), older)
+            .take_while(|&place| shard.shelf.commit(place) >= at)
+            .last()?;
+        let version = shard.shelf.version(first);
+        image.set(version.image);
         Some(version.seen)
     }
 
@@ -139,8 +184,8 @@ impl Kept {
     pub fn has_changed(&self, row: RowRef<'_>, at: Lsn) -> bool {
         let shard = self.shard(row.hash).lock();
         shard
-            .get(&row.hash)
-            .is_some_and(|versions| versions.iter().any(|v| v.commit >= at && v.is_of(row)))
+            .newest(row)
+            .is_some_and(|newest| shard.shelf.commit(newest) >= at)
     }
 
     /// Whether anything is kept of the row.
@@ -151,7 +196,7 @@ impl Kept {
     /// How many there are.
     pub fn count(&self) -> usize {
         // Relaxed: a count.
-        self.count.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed).max(0) as usize
     }
 
     /// Whether the table has grown enough for a sweep.
@@ -160,43 +205,94 @@ impl Kept {
         self.count() >= self.sweep_at.load(Ordering::Relaxed)
     }
 
-    /// Drops what no snapshot needs; returns the memory that it took.
-    pub fn sweep(&self, open: &Open) -> usize {
-        let mut freed = 0;
-        for shard in &self.shards {
-            freed += self.sweep_shard(&mut shard.lock(), open);
+    /// Whether a sweep would find that all is needed: puts it off, then.
+    pub fn put_off(&self, open: &Open) -> bool {
+        // Relaxed: a hint; what it misses is dropped later.
+        let kept_for = self.kept_for.load(Ordering::Relaxed);
+        let is_needed = open.oldest().is_some_and(|at| at.get() == kept_for);
+        if is_needed {
+            self.note_swept();
         }
+        is_needed
+    }
+
+    fn note_swept(&self) {
         // Relaxed: see `is_due`.
         self.sweep_at
             .store((2 * self.count()).max(SWEEP_MIN), Ordering::Relaxed);
-        freed
     }
 
-    fn sweep_shard(&self, shard: &mut Shard, open: &Open) -> usize {
-        let (mut freed, mut dropped) = (0, 0);
-        shard.retain(|_, versions| {
-            let mut at = 0;
-            while at < versions.len() {
-                let version = &versions[at];
-                let mut before = versions[..at].iter().rev();
-                let before = before
-                    .find(|v| v.store == version.store && v.key() == version.key())
-                    .map_or(Lsn::ZERO, |v| v.commit);
-                if open.needs(before, version.commit) {
-                    at += 1;
-                } else {
-                    freed += versions.remove(at).memory();
-                    dropped += 1;
-                }
-            }
-            !versions.is_empty()
-        });
-        if shard.capacity() > 64 && shard.len() * 8 < shard.capacity() {
-            shard.shrink_to(2 * shard.len());
+    /// Drops what no snapshot needs; returns the memory that it took.
+    pub fn sweep(&self, open: &Open) -> usize {
+        // Relaxed: a hint. What is kept from now on adds to it.
+        self.kept_for.store(NOBODY, Ordering::Relaxed);
+        let mut swept = Swept::default();
+        for shard in &self.shards {
+            swept.add(shard.lock().sweep(open));
         }
         // Relaxed: a count.
-        self.count.fetch_sub(dropped, Ordering::Relaxed);
-        freed
+        self.count
+            .fetch_sub(swept.dropped.versions as isize, Ordering::Relaxed);
+        if swept.left.versions > 0 {
+            let is_for_oldest = swept.left_to_oldest == swept.left.versions;
+            self.note_kept_for(open.oldest().filter(|_| is_for_oldest));
+        }
+        self.note_swept();
+        swept.dropped.memory
+    }
+}
+
+impl Shard {
+    fn newest(&self, row: RowRef<'_>) -> Option<Place> {
+        self.rows
+            .find(row.hash, |place| self.shelf.is_of(place, row))
+    }
+
+    /// Adds a version of a row if `is_needed`, which is told the newest commit that is kept of the row.
+    fn add(&mut self, hash: u64, version: &Version<'_>, is_needed: impl FnOnce(Lsn) -> bool) {
+        let Shard { rows, shelf } = self;
+        let row = RowRef {
+            hash,
+            store: version.store,
+            key: version.key,
+        };
+        let spot = rows.spot(hash, |place| shelf.is_of(place, row));
+        let newest = rows.place(spot);
+        let before = newest.map_or(Lsn::ZERO, |place| shelf.commit(place));
+        debug_assert!(before <= version.commit, "V4");
+        if is_needed(before) {
+            rows.set(spot, shelf.push(version, newest));
+        }
+    }
+
+    /// Drops what no snapshot needs, if that is enough.
+    fn sweep(&mut self, open: &Open) -> Swept {
+        let mut swept = Swept::default();
+        for (before, version) in self.shelf.iter() {
+            let is_needed = open.needs(before, version.commit);
+            let tally = match is_needed {
+                true => &mut swept.left,
+                false => &mut swept.dropped,
+            };
+            tally.add(&version);
+            swept.left_to_oldest += usize::from(open.oldest_needs(before, version.commit));
+        }
+        let all = swept.left.memory + swept.dropped.memory;
+        if swept.dropped.memory * WASTE > all {
+            self.drop_unneeded(open);
+        } else {
+            swept.left.versions += std::mem::take(&mut swept.dropped).versions;
+        }
+        swept
+    }
+
+    fn drop_unneeded(&mut self, open: &Open) {
+        let old = std::mem::take(self);
+        for (before, version) in old.shelf.iter() {
+            if open.needs(before, version.commit) {
+                self.add(version.row().hash, &version, |_| true);
+            }
+        }
     }
 }
 
@@ -206,65 +302,116 @@ fn shard_of(hash: u64) -> usize {
     spread as usize & (SHARDS - 1)
 }
 
-/// Keeps an image if a snapshot needs it; returns the memory that it takes, zero for none.
-fn keep_in(
-    shard: &mut Shard,
-    entry: &Entry<'_>,
-    commit: Lsn,
-    seen: Dependency,
-    open: &Open,
-) -> usize {
-    let row = entry.row();
-    let place = shard.entry(entry.hash);
-    let newest = match &place {
-        hash_map::Entry::Occupied(versions) => versions.get().iter().rfind(|v| v.is_of(row)),
-        hash_map::Entry::Vacant(_) => None,
-    };
-    let before = newest.map_or(Lsn::ZERO, |version| version.commit);
-    debug_assert!(before <= commit, "V4");
-    if before == commit || !open.needs_now(before, commit) {
-        return 0;
-    }
-    let version = version(row, commit, entry.image, seen);
-    let memory = version.memory();
-    place.or_default().push(version);
-    memory
-}
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::image::Image;
+    use super::super::registry::Registry;
+    use super::*;
+    use crate::lock::LockName;
+    use longshore_access::{RowFlags, ValueKind};
+    use longshore_base::StoreId;
 
-fn version(row: RowRef<'_>, commit: Lsn, image: Image<'_>, seen: Dependency) -> Version {
-    let (flags, value) = match image {
-        Image::Absent => (ABSENT, &[][..]),
-        Image::Present { flags, value } => (flags.bits(), value),
-    };
-    let mut bytes = SmallVec::with_capacity(row.key.len() + value.len());
-    bytes.extend_from_slice(row.key);
-    bytes.extend_from_slice(value);
-    Version {
-        commit,
-        seen,
-        store: row.store,
-        key_len: row.key.len() as u16,
-        flags,
-        bytes,
-    }
-}
-
-/// Hashes of hashes.
-#[derive(Debug, Default)]
-pub(crate) struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
+    struct World {
+        registry: Registry,
+        kept: Kept,
+        keys: Vec<[u8; 8]>,
     }
 
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are words")
+    impl World {
+        fn new() -> World {
+            World {
+                registry: Registry::new(8),
+                kept: Kept::new(),
+                keys: (0..300).map(u64::to_be_bytes).collect(),
+            }
+        }
+
+        fn row(&self, n: usize) -> RowRef<'_> {
+            let key = &self.keys[n];
+            RowRef::new(LockName::of_key(StoreId::new(16), key), key)
+        }
+
+        /// Every row becomes something else at `commit`; what it was is `value`.
+        fn change(&self, commit: u64, value: u8) -> usize {
+            let open = self.registry.open_ones(|| Lsn::new(commit + 8));
+            let value = [value; 100];
+            let entries = (0..self.keys.len()).map(|n| {
+                let row = self.row(n);
+                let flags = RowFlags::NONE;
+                Entry {
+                    hash: row.hash,
+                    store: row.store,
+                    key: row.key,
+                    image: Image::Present {
+                        flags,
+                        value: &value,
+                    },
+                }
+            });
+            let commit = Lsn::new(commit);
+            self.kept.keep(entries, commit, Dependency::NONE, &open)
+        }
+
+        fn snapshot(&self, at: u64) -> usize {
+            self.registry.open(|| Lsn::new(at)).unwrap().index
+        }
+
+        /// What every row is for a snapshot at `at`, if not what it is now.
+        fn seen(&self, at: u64) -> Option<u8> {
+            let mut image = ImageBuffer::default();
+            let all = (0..self.keys.len()).map(|n| {
+                self.kept.find(self.row(n), Lsn::new(at), &mut image)?;
+                let (kind, value) = image.row().unwrap();
+                assert_eq!((kind, value.len()), (ValueKind::Inline, 100));
+                Some(value[0])
+            });
+            let mut all: Vec<_> = all.collect();
+            all.dedup();
+            assert_eq!(all.len(), 1, "all rows alike");
+            all[0]
+        }
+
+        fn open_at(&self, tail: u64) -> Open {
+            self.registry.open_ones(|| Lsn::new(tail))
+        }
     }
 
-    fn write_u64(&mut self, word: u64) {
-        // The table looks at the low bits first, then at the uppermost seven, which in a name only tell
-        // the store.
-        self.0 = word ^ (word ^ word >> 40) << 57;
+    #[test]
+    fn each_snapshot_has_its_versions_before_a_sweep_and_after_it() {
+        let world = World::new();
+        let old = world.snapshot(16);
+        let mut memory = world.change(24, 1);
+        let young = world.snapshot(32);
+        memory += world.change(40, 2);
+        assert_eq!(world.change(56, 3), 0, "nobody sees what was between");
+        assert_eq!(world.kept.count(), 600);
+        assert_eq!((world.seen(16), world.seen(32)), (Some(1), Some(2)));
+        assert_eq!(world.seen(48), None);
+        assert_eq!(world.kept.sweep(&world.open_at(64)), 0);
+
+        world.registry.close(young);
+        assert_eq!(world.kept.sweep(&world.open_at(64)), memory / 2);
+        assert_eq!((world.seen(16), world.kept.count()), (Some(1), 300));
+        world.registry.close(old);
+        assert_eq!(world.kept.sweep(&world.open_at(64)), memory / 2);
+        assert_eq!((world.seen(16), world.kept.count()), (None, 0));
+    }
+
+    #[test]
+    fn a_sweep_is_put_off_while_all_is_for_the_oldest() {
+        let world = World::new();
+        assert!(!world.kept.put_off(&world.open_at(16)));
+        let old = world.snapshot(16);
+        world.change(24, 1);
+        assert!(world.kept.put_off(&world.open_at(32)));
+        let young = world.snapshot(32);
+        world.change(40, 2);
+        assert!(!world.kept.put_off(&world.open_at(48)));
+        world.registry.close(young);
+        assert!(!world.kept.put_off(&world.open_at(48)));
+        world.kept.sweep(&world.open_at(48));
+        assert!(world.kept.put_off(&world.open_at(48)));
+        world.registry.close(old);
+        assert!(!world.kept.put_off(&world.open_at(48)));
     }
 }

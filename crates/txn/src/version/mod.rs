@@ -120,6 +120,8 @@ mod policy;
 mod read;
 mod registry;
 mod removed;
+mod rows;
+mod shelf;
 mod stats;
 mod writer;
 
@@ -322,7 +324,7 @@ impl Versions {
             self.past.budget.refund(freed);
         }
         if self.past.kept.is_due() {
-            self.sweep(tail);
+            self.sweep_if_useful(tail);
         }
         if self.past.budget.is_tight() {
             self.relieve_after_commit(tail);
@@ -337,6 +339,14 @@ impl Versions {
         }
         let open = self.past.registry.open_ones(tail);
         if self.past.is_oldest_new(&open) {
+            self.past.sweep(&open);
+        }
+    }
+
+    #[cold]
+    fn sweep_if_useful(&self, tail: impl FnOnce() -> Lsn) {
+        let open = self.past.registry.open_ones(tail);
+        if !self.past.kept.put_off(&open) {
             self.past.sweep(&open);
         }
     }

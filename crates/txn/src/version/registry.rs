@@ -107,6 +107,11 @@ impl Open {
         self.positions.first().copied()
     }
 
+    /// Whether the oldest is one that may see such a state.
+    pub fn oldest_needs(&self, from: Lsn, until: Lsn) -> bool {
+        self.oldest().is_some_and(|at| from < at && at <= until)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty() && !self.has_pending
