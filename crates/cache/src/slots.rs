@@ -177,8 +177,9 @@ mod tests {
             let slots = Slots::new(weight_max);
             let (ours, other) = (KeyHash::new(u64::MAX), KeyHash::new(0));
             let slot = slots.take(ours);
-            (0..20).for_each(|_| slots.touch(slot, ours));
             (0..20).for_each(|_| slots.touch(slot, other));
+            assert_eq!(slots.visit(slot.0), Visit::Victim(ours));
+            (0..20).for_each(|_| slots.touch(slot, ours));
             let sweeps = (0..).take_while(|_| slots.visit(slot.0) == Visit::Passed);
             assert_eq!(sweeps.count(), usize::from(weight_max.min(WEIGHT_MAX)));
             assert_eq!(slots.visit(slot.0), Visit::Victim(ours));
