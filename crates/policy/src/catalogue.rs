@@ -13,10 +13,85 @@ pub struct About {
     pub source: &'static str,
     /// When not to choose it, in one sentence.
     pub weakness: &'static str,
-    /// Memory for each page of the pool, histories included.
-    pub memory: &'static str,
+    /// The memory that it takes.
+    pub memory: Memory,
     /// What can be set.
     pub parameters: &'static [Parameter],
+}
+
+/// The most memory that a policy takes, in bytes. [`Spec::bytes_max`](crate::Spec::bytes_max) adds it up.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// However large the pool.
+    pub fixed: usize,
+    /// For each frame.
+    pub frame: usize,
+    /// For each page remembered that left.
+    pub ghost: usize,
+    /// How many of these there are.
+    pub ghosts: Ghosts,
+}
+
+/// How many pages are remembered that left.
+#[derive(Clone, Copy, Debug)]
+pub enum Ghosts {
+    /// None.
+    None,
+    /// Up to so many in a hundred frames.
+    Percent(f64),
+    /// Up to so many in a hundred frames as this parameter says.
+    Parameter(&'static str),
+}
+
+impl Memory {
+    /// With so much more for each frame.
+    pub(crate) const fn and_frame(self, bytes: usize) -> Memory {
+        Memory {
+            frame: self.frame + bytes,
+            ..self
+        }
+    }
+
+    /// With so much more for each page remembered.
+    pub(crate) const fn and_ghost(self, bytes: usize) -> Memory {
+        Memory {
+            ghost: self.ghost + bytes,
+            ..self
+        }
+    }
+
+    /// With so much more.
+    pub(crate) const fn and_fixed(self, bytes: usize) -> Memory {
+        Memory {
+            fixed: self.fixed + bytes,
+            ..self
+        }
+    }
+
+    /// With these ghosts.
+    pub(crate) const fn and_ghosts(self, ghosts: Ghosts) -> Memory {
+        Memory { ghosts, ..self }
+    }
+}
+
+impl About {
+    /// What is remembered of pages that left, in percent of the frames, where the parameters have these values.
+    pub(crate) fn ghosts_percent(&self, values: &[f64]) -> f64 {
+        match self.memory.ghosts {
+            Ghosts::None => 0.0,
+            Ghosts::Percent(percent) => percent,
+            Ghosts::Parameter(name) => Values::new(self, values).percent(name),
+        }
+    }
+
+    /// Bytes for each page of the pool, for the frame itself and for what is remembered of pages that left, at most, unless
+    /// the parameters say otherwise.
+    pub fn page_bytes(&self) -> (usize, usize) {
+        let defaults = self.parameters.iter().map(|known| known.default);
+        let percent = self.ghosts_percent(&defaults.collect::<Vec<_>>());
+        let ghosts = self.memory.ghost as f64 * percent / 100.0;
+        (self.memory.frame, ghosts.ceil() as usize)
+    }
 }
 
 /// Something that can be set.
@@ -79,7 +154,13 @@ mod tests {
         let readme = include_str!("../README.md");
         for about in catalogue() {
             let row = format!("| `{}` | {} |", about.name, about.source);
-            assert!(readme.contains(&row), "README.md has no row {row}");
+            let found = readme.lines().find(|line| line.starts_with(&row));
+            let found = found.unwrap_or_else(|| panic!("README.md has no row {row}"));
+            let memory = match about.page_bytes() {
+                (frame, 0) => format!("| {frame} B |"),
+                (frame, ghosts) => format!("| {frame} B + {ghosts} B |"),
+            };
+            assert!(found.contains(&memory), "{row} does not say {memory}");
         }
     }
 

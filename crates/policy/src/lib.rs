@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod directory;
 mod inspect;
 mod lists;
 mod nodes;
@@ -19,7 +20,7 @@ mod spec;
 mod stack;
 mod trace;
 
-pub use catalogue::{About, Parameter, Unit, Visitor, catalogue};
+pub use catalogue::{About, Ghosts, Memory, Parameter, Unit, Visitor, catalogue};
 pub use inspect::{Entry, Inspector, dump, residents};
 pub use policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Take, Taker};
 pub use settings::{Settings, SettingsError, settings};

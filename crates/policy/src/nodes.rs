@@ -5,15 +5,15 @@
 //! queue), a page, and what the policy adds. Frame nodes are an array: no hashing for pages that are resident.
 //!
 //! # Invariants
-//! N1. The directory holds the ghosts, all of them, each under its page.
+//! N1. The directory (`directory.rs`) holds the ghosts, all of them, each under its page.
 //! N2. A ghost's node is used or in `free`.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 
 use longshore_base::PageId;
 
+use crate::catalogue::{Ghosts, Memory};
+use crate::directory::Directory;
 use crate::inspect::Entry;
 use crate::policy::{Frame, Nodes};
 
@@ -99,7 +99,22 @@ pub(crate) struct NodeTable<S, const L: usize = 1> {
     ghosts: Vec<Node<S, L>>,
     /// Ghosts' nodes that are not used.
     free: Vec<NodeId>,
-    directory: HashMap<u64, NodeId, BuildHasherDefault<PageHasher>>,
+    directory: Directory,
+}
+
+/// Makes room for `len` in all, and an eighth more: what a list takes is known to be at most that.
+pub(crate) fn grow<T>(list: &mut Vec<T>, len: usize) {
+    if list.capacity() < len {
+        list.reserve_exact(len + len / 8 + SPARE - list.len());
+    }
+}
+
+/// What a short list grows by.
+pub(crate) const SPARE: usize = 8;
+
+/// Bytes of each of many in a list that `grow` made room for.
+pub(crate) const fn grown(bytes: usize) -> usize {
+    bytes + bytes.div_ceil(8)
 }
 
 impl<S: Default, const L: usize> NodeTable<S, L> {
@@ -109,7 +124,7 @@ impl<S: Default, const L: usize> NodeTable<S, L> {
             frames: Vec::new(),
             ghosts: Vec::new(),
             free: Vec::new(),
-            directory: HashMap::default(),
+            directory: Directory::default(),
         };
         table.reserve(frames);
         table
@@ -118,6 +133,7 @@ impl<S: Default, const L: usize> NodeTable<S, L> {
     /// Makes sure that there are nodes for `frames` frames. Never fewer than before.
     pub(crate) fn reserve(&mut self, frames: u32) {
         if frames as usize > self.frames.len() {
+            grow(&mut self.frames, frames as usize);
             self.frames.resize_with(frames as usize, Node::unused);
         }
     }
@@ -147,20 +163,25 @@ impl<S: Default, const L: usize> NodeTable<S, L> {
                 id
             }
             None => {
+                let at = self.ghosts.len();
+                grow(&mut self.ghosts, at + 1);
                 self.ghosts.push(node);
-                NodeId(GHOST | (self.ghosts.len() - 1) as u32)
+                NodeId(GHOST | at as u32)
             }
         };
-        let before = self.directory.insert(page.get(), id);
-        debug_assert!(before.is_none(), "nodes N1");
+        debug_assert!(self.ghost(page).is_none(), "nodes N1");
+        let page_of = |ghost: u32| self.ghosts[ghost as usize].page;
+        self.directory.insert(id.0 ^ GHOST, page_of);
         id
     }
 
     /// Drops the ghost `id`, which must be in no list. Returns page and state.
     pub(crate) fn forget(&mut self, id: NodeId) -> (PageId, S) {
         debug_assert!(id.is_ghost());
+        let page_of = |ghost: u32| self.ghosts[ghost as usize].page;
+        self.directory.remove(self[id].page, page_of);
         let node = std::mem::replace(&mut self[id], Node::unused());
-        self.directory.remove(&node.page.get());
+        grow(&mut self.free, self.ghosts.len());
         self.free.push(id);
         (node.page, node.state)
     }
@@ -169,7 +190,25 @@ impl<S: Default, const L: usize> NodeTable<S, L> {
 impl<S, const L: usize> NodeTable<S, L> {
     /// The ghost of `page`, if there is one.
     pub(crate) fn ghost(&self, page: PageId) -> Option<NodeId> {
-        self.directory.get(&page.get()).copied()
+        let page_of = |ghost: u32| self.ghosts[ghost as usize].page;
+        let found = self.directory.find(page, page_of);
+        found.map(|ghost| NodeId(GHOST | ghost))
+    }
+
+    /// The most that [`bytes`](Self::bytes) comes to; how many ghosts there are is the policy's to say.
+    pub(crate) const MEMORY: Memory = Memory {
+        fixed: 4 * Directory::BYTES + 2 * SPARE * (size_of::<Node<S, L>>() + size_of::<NodeId>()),
+        frame: grown(size_of::<Node<S, L>>()),
+        ghost: grown(size_of::<Node<S, L>>() + size_of::<NodeId>()) + Directory::BYTES,
+        ghosts: Ghosts::None,
+    };
+
+    /// Memory held for nodes and directory.
+    pub(crate) fn bytes(&self) -> usize {
+        let nodes = self.frames.capacity() + self.ghosts.capacity();
+        nodes * size_of::<Node<S, L>>()
+            + self.free.capacity() * size_of::<NodeId>()
+            + self.directory.bytes()
     }
 
     /// Number of ghosts.
@@ -208,9 +247,10 @@ impl<S, const L: usize> NodeTable<S, L> {
 
     /// Verifies N1 and N2, and that `listed` nodes (in the policy's lists, each counted once) are all there are.
     pub(crate) fn check(&self, listed: usize) -> Result<(), String> {
-        for (&page, &id) in &self.directory {
-            if !id.is_ghost() || self[id].page.get() != page {
-                return Err(format!("N1: page {page} is filed under {id:?}"));
+        for id in self.directory.iter().map(|ghost| NodeId(GHOST | ghost)) {
+            let page = self[id].page;
+            if self.ghost(page) != Some(id) {
+                return Err(format!("N1: {id:?} of page {page} is not found"));
             }
         }
         if self.directory.len() + self.free.len() != self.ghosts.len() {
@@ -243,28 +283,6 @@ impl<S, const L: usize> IndexMut<NodeId> for NodeTable<S, L> {
             false => &mut self.frames[id.0 as usize],
             true => &mut self.ghosts[id.number()],
         }
-    }
-}
-
-/// Hashes page numbers: one multiplication, folded. Nobody chooses page numbers to harm us.
-#[derive(Default)]
-pub(crate) struct PageHasher(u64);
-
-impl Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        // 2^64 / golden ratio, an odd number whose bits follow no pattern.
-        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product as u64) ^ ((product >> 64) as u64);
     }
 }
 

@@ -126,6 +126,9 @@ pub trait Policy: Send {
     /// evicted or removed.
     fn set_capacity(&mut self, frames: u32);
 
+    /// Bytes of memory that it holds now: no more than its entry in the catalogue says.
+    fn bytes(&self) -> usize;
+
     /// Where the nodes lie, for prefetching.
     fn nodes(&self) -> Nodes {
         Nodes::NONE

@@ -45,11 +45,17 @@ impl Spec {
         if capacity == 0 {
             return Err(SpecError::NoFrames);
         }
-        let values = Values {
-            about: self.about,
-            values: &self.values,
-        };
+        let values = Values::new(self.about, &self.values);
         Ok(policies::visit(self.about.name, capacity, &values, visitor))
+    }
+
+    /// Bytes that the policy takes at most, for a pool of `capacity` frames whose numbers are below `frames`.
+    pub fn bytes_max(&self, frames: u32, capacity: u32) -> usize {
+        let memory = &self.about.memory;
+        let percent = self.about.ghosts_percent(&self.values);
+        // One leaves only after another has come.
+        let ghosts = share(percent, capacity) + 1;
+        memory.fixed + frames as usize * memory.frame + ghosts * memory.ghost
     }
 
     fn set(&mut self, name: &str, text: &str) -> Result<(), SpecError> {
@@ -128,11 +134,15 @@ impl PartialEq for Spec {
 /// Asking for a parameter that the policy's [`About`] does not have, or not in this unit, is a panic: every policy is
 /// built by a test.
 pub(crate) struct Values<'a> {
-    about: &'static About,
+    about: &'a About,
     values: &'a [f64],
 }
 
-impl Values<'_> {
+impl<'a> Values<'a> {
+    pub(crate) fn new(about: &'a About, values: &'a [f64]) -> Values<'a> {
+        Values { about, values }
+    }
+
     /// A whole number.
     pub(crate) fn whole(&self, name: &str) -> u64 {
         self.get(name, Unit::Whole) as u64

@@ -88,6 +88,20 @@ struct Block {
 }
 
 impl Stack {
+    /// The most bytes for a node: a place, and by S4 eight slots and an eighth of a block, in lists that double.
+    pub(crate) const NODE_BYTES: usize = 2 * (size_of::<Place>() + 8 * size_of::<NodeId>() + 4);
+    /// However few nodes there are: a few blocks.
+    pub(crate) const FIXED_BYTES: usize = 8 * (SLOTS as usize * size_of::<NodeId>() + 32);
+
+    /// Memory held.
+    pub(crate) fn bytes(&self) -> usize {
+        let places = self.places.capacity() + self.ghosts.capacity();
+        places * size_of::<Place>()
+            + self.slots.capacity() * size_of::<NodeId>()
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.free.capacity() * size_of::<u32>()
+    }
+
     /// An empty stack, with room for the nodes of `frames` frames.
     pub(crate) fn new(frames: u32) -> Stack {
         let mut stack = Stack {

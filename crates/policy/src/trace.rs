@@ -1,9 +1,9 @@
 //! A trace in memory: which pages were asked for, in order.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::nodes::PageHasher;
+use crate::directory::hash;
 
 /// References to pages, which are numbered densely in the order of their first use.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,26 @@ impl FromIterator<u64> for Trace {
                 .expect("no more than Trace::LEN_MAX references");
         }
         trace
+    }
+}
+
+/// Hashes page numbers.
+#[derive(Clone, Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = hash(self.0 ^ word);
     }
 }
 

@@ -18,10 +18,12 @@ pub fn run(out: &mut impl Write) -> Result<(), LabError> {
         "Policies, written name:parameter=value,...; * says what each is weak at"
     )?;
     for about in catalogue() {
+        let (frame, ghosts) = about.page_bytes();
+        let memory = frame + ghosts;
         writeln!(
             out,
-            "  {:<12} {}; {} a page",
-            about.name, about.source, about.memory
+            "  {:<12} {}; up to {memory} bytes a page",
+            about.name, about.source
         )?;
         writeln!(out, "  {:<12} * {}", "", about.weakness)?;
         for parameter in about.parameters {

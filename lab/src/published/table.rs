@@ -63,6 +63,7 @@ pub static MATCHES: &[Match] = &[
     exact("FIFO", "fifo"),
     exact("LRU", "lru"),
     exact("LFU", "lfu"),
+    exact("LFUDA", "lfu-aging:compound=1"),
     exact("OPT", "opt"),
     exact("GCLOCK", "gclock"),
     exact("GCLOCK-cap3", "gclock:cap=3"),

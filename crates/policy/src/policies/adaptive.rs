@@ -13,6 +13,7 @@
 use longshore_base::PageId;
 
 use super::queues::{Queued, Queues, check_len};
+use crate::catalogue::{Ghosts, Memory};
 use crate::inspect::Inspector;
 use crate::nodes::NodeId;
 use crate::policy::{Frame, Placement};
@@ -68,6 +69,9 @@ pub(crate) struct Adaptive {
 }
 
 impl Adaptive {
+    /// Ghosts of all pages known, if none is resident (A2).
+    pub(crate) const MEMORY: Memory = Queues::<State, 4>::MEMORY.and_ghosts(Ghosts::Percent(200.0));
+
     pub(crate) fn new(capacity: u32) -> Adaptive {
         Adaptive {
             queues: Queues::new(capacity),

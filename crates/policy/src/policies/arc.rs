@@ -3,8 +3,8 @@
 //!
 //! Weakness: two uses in short order make a page one that is used often; every hit moves a node; loops longer than the
 //! pool defeat it, for the ghosts reach no further than c pages of a class.
-//! Memory: 24 bytes a frame, and 24 bytes and a place in the directory (about 18) for each of up to c ghosts, c being
-//! the number of frames.
+//! Memory: 27 bytes a frame, and 48 for each ghost: as many as frames, and up to twice as many while few of these
+//! are in use.
 //! Parameters: none.
 //!
 //! The target is a real number, as in the paper; what is shown of it is rounded down. If all frames of the list that
@@ -33,7 +33,7 @@ impl Listed for Arc {
         name: "arc",
         source: "Megiddo, Modha 2003",
         weakness: "two uses in short order make a page hot; every hit moves a node; long loops defeat it",
-        memory: "24 B + 42 B",
+        memory: Adaptive::MEMORY,
         parameters: &[],
     };
 
@@ -88,6 +88,10 @@ impl Policy for Arc {
 
     fn set_capacity(&mut self, frames: u32) {
         self.pages.set_capacity(frames);
+    }
+
+    fn bytes(&self) -> usize {
+        self.pages.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

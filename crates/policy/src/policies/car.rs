@@ -2,8 +2,8 @@
 //!
 //! Weakness: two uses in short order make a page one that is used often; loops longer than the pool defeat it, for the
 //! ghosts reach no further than c pages of a class.
-//! Memory: 24 bytes a frame, and 24 bytes and a place in the directory (about 18) for each of up to c ghosts, c being
-//! the number of frames.
+//! Memory: 27 bytes a frame, and 48 for each ghost: as many as frames, and up to twice as many while few of these
+//! are in use.
 //! Parameters: none.
 //!
 //! In the paper the target moves after a frame was made free. So a page that is missed stays a ghost until it is in.
@@ -37,7 +37,7 @@ impl Listed for Car {
         name: "car",
         source: "Bansal, Modha 2004",
         weakness: "two uses in short order make a page hot; long loops defeat it",
-        memory: "24 B + 42 B",
+        memory: Adaptive::MEMORY,
         parameters: &[],
     };
 
@@ -136,6 +136,10 @@ impl Policy for Car {
 
     fn set_capacity(&mut self, frames: u32) {
         self.pages.set_capacity(frames);
+    }
+
+    fn bytes(&self) -> usize {
+        self.pages.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

@@ -1,7 +1,7 @@
 //! CLOCK: pages stand in a ring; the hand passes over those used since it came by last, and takes the first that was not.
 //!
 //! Weakness: like LRU it lets one scan flush the pool; it sees whether a page was used, not how often.
-//! Memory: 24 bytes a frame.
+//! Memory: 27 bytes a frame.
 //!
 //! A page comes in unreferenced, right behind the hand: its first use brought it in, and counts for nothing more. The
 //! ring is linked, so that the order does not depend on which frame a page happens to get.
@@ -27,7 +27,7 @@ impl Rule for Clock {
         name: "clock",
         source: "Corbató 1968",
         weakness: "a scan flushes it; knows whether a page was used, not how often",
-        memory: "24 B",
+        memory: Pages::<bool>::MEMORY,
         parameters: &[],
     };
 

@@ -3,7 +3,7 @@
 //!
 //! Weakness: slow to give up what was hot; a page that comes in is watched for a short time only. CLOCK-Pro+ adapts to
 //! half of the frames at most.
-//! Memory: 32 bytes a frame, and 32 bytes and a place in the directory (about 18) for each of up to `ghosts` pages.
+//! Memory: 36 bytes a frame, and 57 for each of up to `ghosts` pages.
 //! Parameters: `min` and `max`, the bounds of the frames for cold pages, 1 % (and at least two) and 99 %, in CLOCK-Pro+
 //! 50 %; `ghosts`, 100 %: the papers'. Equal bounds: it does not adapt.
 //!
@@ -48,7 +48,7 @@
 
 use longshore_base::PageId;
 
-use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::catalogue::{About, Ghosts, Listed, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
 use crate::lists::{List, Offered, ask, offer};
 use crate::nodes::{NodeId, NodeTable};
@@ -139,7 +139,7 @@ impl Listed for ClockPro<false> {
         name: "clock-pro",
         source: "Jiang, Chen, Zhang 2005",
         weakness: "slow to give up what was hot; new pages are watched for a short time",
-        memory: "32 B + 50 B",
+        memory: NodeTable::<State, 2>::MEMORY.and_ghosts(Ghosts::Parameter("ghosts")),
         parameters: &parameters(99.0),
     };
 
@@ -153,7 +153,7 @@ impl Listed for ClockPro<true> {
         name: "clock-pro+",
         source: "Li 2019",
         weakness: "slow to give up what was hot; new pages get half of the frames at most",
-        memory: "32 B + 50 B",
+        memory: NodeTable::<State, 2>::MEMORY.and_ghosts(Ghosts::Parameter("ghosts")),
         parameters: &parameters(50.0),
     };
 
@@ -423,6 +423,10 @@ impl<const PLUS: bool> Policy for ClockPro<PLUS> {
             self.cool(NodeId::NIL);
         }
         self.trim();
+    }
+
+    fn bytes(&self) -> usize {
+        self.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

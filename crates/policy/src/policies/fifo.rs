@@ -1,7 +1,7 @@
 //! FIFO: the page that came first leaves first, however often it was used.
 //!
 //! Weakness: blind to use; with some traces more frames even mean more misses (Belady's anomaly).
-//! Memory: 24 bytes a frame.
+//! Memory: 18 bytes a frame.
 //!
 //! # Source
 //! L. A. Belady: A Study of Replacement Algorithms for a Virtual-Storage Computer. IBM Systems Journal 5(2), 1966.
@@ -21,7 +21,7 @@ impl Rule for Fifo {
         name: "fifo",
         source: "Belady 1966",
         weakness: "blind to use",
-        memory: "24 B",
+        memory: Pages::<()>::MEMORY,
         parameters: &[],
     };
 

@@ -2,7 +2,7 @@
 //!
 //! Weakness: a page hit very often long ago stays long, and the hand may have to turn many times to find a victim; `cap`
 //! bounds both.
-//! Memory: 24 bytes a frame.
+//! Memory: 27 bytes a frame.
 //! Parameters: `cap`, the most sweeps a page survives without a hit; 0, the default: no bound.
 //!
 //! The paper's counter starts at 1, each sweep takes 1 from it, and a page leaves when that makes it 0. The weight here
@@ -60,7 +60,7 @@ impl Rule for Gclock {
         name: "gclock",
         source: "Smith 1978; Nicola, Dan, Dias 1992",
         weakness: "what was hit often long ago stays long, unless cap is small",
-        memory: "24 B",
+        memory: Pages::<State>::MEMORY,
         parameters: &[Parameter {
             name: "cap",
             meaning: "the most sweeps a page survives without a hit; 0: no bound",

@@ -2,7 +2,7 @@
 //!
 //! Weakness: one scan as long as the pool flushes it, and a loop one page longer than the pool never hits; every hit
 //! moves a node, so hits of many threads contend.
-//! Memory: 24 bytes a frame.
+//! Memory: 18 bytes a frame.
 //!
 //! # Source
 //! R. L. Mattson et al.: Evaluation Techniques for Storage Hierarchies. IBM Systems Journal 9(2), 1970.
@@ -22,7 +22,7 @@ impl Rule for Lru {
         name: "lru",
         source: "Mattson et al. 1970",
         weakness: "a scan flushes it; a loop longer than the pool never hits",
-        memory: "24 B",
+        memory: Pages::<()>::MEMORY,
         parameters: &[],
     };
 

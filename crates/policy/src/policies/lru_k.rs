@@ -3,8 +3,7 @@
 //!
 //! Weakness: work of O(log n) for each page that comes or goes; a hot set that changes is believed late; how long history
 //! should be kept depends on the load.
-//! Memory: 48 bytes a frame and about 24 for its place in the order, and 48 bytes and a place in the directory (about
-//! 18) for each of up to `history` pages.
+//! Memory: 54 bytes a frame and about 40 for its place in the order, and 75 for each of up to `history` pages.
 //! Parameters: `k`, 2; `correlated`, the references within which further uses of a page count as one, 0; `history`, the
 //! pages remembered, 200 % of the frames. The paper gives times instead, which do not carry over.
 //!
@@ -29,7 +28,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use longshore_base::PageId;
 
-use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::catalogue::{About, Ghosts, Listed, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
 use crate::lists::{List, Offered, ask, offer};
 use crate::nodes::{NodeId, NodeTable};
@@ -38,6 +37,9 @@ use crate::spec::{Values, share};
 
 /// No more uses of a page are remembered.
 const K_MAX: usize = 3;
+
+/// A place in the order takes about so much: nodes of a B-tree may be half empty.
+const FILED_BYTES: usize = 40;
 
 /// See the head of the file.
 pub(crate) struct LruK {
@@ -70,7 +72,9 @@ impl Listed for LruK {
         name: "lru-k",
         source: "O'Neil, O'Neil, Weikum 1993",
         weakness: "O(log n) for a victim; a new hot set is believed late",
-        memory: "72 B + 132 B",
+        memory: NodeTable::<State>::MEMORY
+            .and_frame(FILED_BYTES)
+            .and_ghosts(Ghosts::Parameter("history")),
         parameters: &[
             Parameter {
                 name: "k",
@@ -258,6 +262,10 @@ impl Policy for LruK {
         self.nodes.reserve(frames);
         self.ghosts_max = share(self.history, frames);
         self.ghosts.trim(&mut self.nodes, self.ghosts_max);
+    }
+
+    fn bytes(&self) -> usize {
+        self.nodes.bytes() + self.filed.len() * FILED_BYTES
     }
 
     fn nodes(&self) -> Nodes {

@@ -3,7 +3,7 @@
 //!
 //! Weakness: made for the second level of caches, where uses lie far apart. The lifetime must fit the load; each
 //! reference looks at all queues.
-//! Memory: 32 bytes a frame, and 32 bytes and a place in the directory (about 18) for each of up to `out` pages.
+//! Memory: 36 bytes a frame, and 57 for each of up to `out` pages.
 //! Parameters: `queues`, 8; `out`, the pages remembered, 50 % of the frames; `lifetime`, in references. 0, the default:
 //! measured, as the paper advises.
 //!
@@ -21,9 +21,9 @@
 use longshore_base::PageId;
 
 use super::queues::{Queued, Queues, check_len, weightless};
-use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::catalogue::{About, Ghosts, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
-use crate::nodes::NodeId;
+use crate::nodes::{NodeId, NodeTable};
 use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
 use crate::spec::{Values, share};
 
@@ -80,7 +80,7 @@ impl Listed for Mq {
         name: "mq",
         source: "Zhou, Philbin, Li 2001",
         weakness: "made for second-level caches; the lifetime must fit the load",
-        memory: "32 B + 25 B",
+        memory: NodeTable::<State>::MEMORY.and_ghosts(Ghosts::Parameter("out")),
         parameters: &[
             Parameter {
                 name: "queues",
@@ -219,6 +219,10 @@ impl Policy for Mq {
             *distances = Distances::new(frames);
             self.lifetime = distances.peak;
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

@@ -85,6 +85,10 @@ impl<R: Rule> Policy for OneQueue<R> {
         self.pages.nodes.reserve(frames);
     }
 
+    fn bytes(&self) -> usize {
+        self.pages.nodes.bytes()
+    }
+
     fn nodes(&self) -> Nodes {
         self.pages.nodes.addresses()
     }

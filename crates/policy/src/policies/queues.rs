@@ -10,6 +10,7 @@ use std::ops::Index;
 
 use longshore_base::PageId;
 
+use crate::catalogue::Memory;
 use crate::inspect::{Entry, Inspector};
 use crate::lists::{List, Offered};
 use crate::nodes::{NodeId, NodeTable};
@@ -50,6 +51,9 @@ pub(crate) struct Queues<S, const N: usize> {
 }
 
 impl<S: Queued, const N: usize> Queues<S, N> {
+    /// The most memory that the nodes take.
+    pub(crate) const MEMORY: Memory = NodeTable::<S>::MEMORY;
+
     /// Queues for a pool of `capacity` frames, all of them empty.
     pub(crate) fn new(capacity: u32) -> Self {
         Queues {

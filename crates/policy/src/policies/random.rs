@@ -1,7 +1,7 @@
 //! RANDOM: any page, each with the same chance.
 //!
 //! Weakness: it knows nothing; but neither scans nor loops can do worse to it than anything else.
-//! Memory: 20 bytes a frame.
+//! Memory: 23 bytes a frame.
 //! Parameters: `seed`, from which the choices follow.
 //!
 //! If the page drawn is declined, those behind it are offered in the order in which they stand.
@@ -11,8 +11,9 @@
 
 use longshore_base::{Environment, PageId, SeededEnvironment};
 
-use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::catalogue::{About, Ghosts, Listed, Memory, Parameter, Unit};
 use crate::inspect::{Entry, Inspector};
+use crate::nodes::{SPARE, grow, grown};
 use crate::policy::{Frame, Gone, Incoming, Placement, Policy, Take, Taker};
 use crate::spec::Values;
 
@@ -33,7 +34,12 @@ impl Listed for Random {
         name: "random",
         source: "Belady 1966",
         weakness: "knows nothing of use",
-        memory: "20 B",
+        memory: Memory {
+            fixed: SPARE * (size_of::<(Frame, PageId)>() + size_of::<u32>()),
+            frame: grown(size_of::<(Frame, PageId)>()) + grown(size_of::<u32>()),
+            ghost: 0,
+            ghosts: Ghosts::None,
+        },
         parameters: &[Parameter {
             name: "seed",
             meaning: "determines the choices",
@@ -86,10 +92,13 @@ impl Policy for Random {
 
     fn on_insert(&mut self, frame: Frame, page: PageId, _at: Placement) {
         if frame as usize >= self.place.len() {
+            grow(&mut self.place, frame as usize + 1);
             self.place.resize(frame as usize + 1, NOWHERE);
         }
         debug_assert!(self.place[frame as usize] == NOWHERE, "policy I1");
         self.place[frame as usize] = self.residents.len() as u32;
+        let len = self.residents.len();
+        grow(&mut self.residents, len + 1);
         self.residents.push((frame, page));
     }
 
@@ -102,6 +111,11 @@ impl Policy for Random {
     }
 
     fn set_capacity(&mut self, _frames: u32) {}
+
+    fn bytes(&self) -> usize {
+        self.residents.capacity() * size_of::<(Frame, PageId)>()
+            + self.place.capacity() * size_of::<u32>()
+    }
 
     /// A sample: nobody knows.
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {

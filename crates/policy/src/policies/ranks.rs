@@ -10,9 +10,10 @@
 
 use longshore_base::PageId;
 
+use crate::catalogue::Memory;
 use crate::inspect::{Entry, Inspector};
 use crate::lists::{List, Offered, offer};
-use crate::nodes::{NodeId, NodeTable};
+use crate::nodes::{NodeId, NodeTable, SPARE, grow, grown};
 use crate::policy::{Frame, Taker};
 
 /// What is kept of a page.
@@ -54,7 +55,22 @@ struct Rank {
 
 const NONE: u32 = u32::MAX;
 
+/// Of a rank, used or free.
+const RANK_BYTES: usize = size_of::<Rank>() + size_of::<u32>();
+
 impl Ranks {
+    /// The most that [`bytes`](Self::bytes) comes to: each page may have a rank of its own.
+    pub(crate) const MEMORY: Memory = NodeTable::<Standing>::MEMORY
+        .and_frame(grown(RANK_BYTES))
+        .and_fixed(SPARE * RANK_BYTES);
+
+    /// Memory held for nodes and ranks.
+    pub(crate) fn bytes(&self) -> usize {
+        self.nodes.bytes()
+            + self.ranks.capacity() * size_of::<Rank>()
+            + self.free.capacity() * size_of::<u32>()
+    }
+
     /// Ranks for a pool of `capacity` frames, all of them empty.
     pub(crate) fn new(capacity: u32) -> Ranks {
         Ranks {
@@ -64,6 +80,11 @@ impl Ranks {
             lowest: NONE,
             len: 0,
         }
+    }
+
+    /// The key of a page.
+    pub(crate) fn key(&self, id: NodeId) -> u64 {
+        self.at(self.nodes[id].state.rank).key
     }
 
     /// The least key that a page has.
@@ -173,8 +194,10 @@ impl Ranks {
                 at
             }
             None => {
+                let at = self.ranks.len();
+                grow(&mut self.ranks, at + 1);
                 self.ranks.push(rank);
-                self.ranks.len() as u32 - 1
+                at as u32
             }
         };
         self.link(below, at);
@@ -206,6 +229,7 @@ impl Ranks {
         if rank.list.is_empty() {
             let (below, above) = (rank.below, rank.above);
             self.link(below, above);
+            grow(&mut self.free, self.ranks.len());
             self.free.push(at);
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! Weakness: a page whose second use comes after it passed the small queue and its ghosts misses every time; loops a
 //! little larger than the pool defeat it.
-//! Memory: 24 bytes a frame, and 24 bytes and a place in the directory (about 18) for each of up to `ghosts` pages.
+//! Memory: 27 bytes a frame, and 48 for each of up to `ghosts` pages.
 //! Parameters: `small` 10 %, `ghosts` 90 %, `move` 2, `cap` 3: the paper's.
 //!
 //! Variant: `move` is the number of uses in the small queue that let a page move on, 2 as in the paper's algorithm 1
@@ -22,7 +22,7 @@ use longshore_base::PageId;
 
 use super::queues::{Queued, Queues, check_len};
 use super::sweep::{Weighted, sweep};
-use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::catalogue::{About, Ghosts, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
 use crate::lists::{Offered, ask};
 use crate::nodes::NodeId;
@@ -91,7 +91,7 @@ impl Listed for S3Fifo {
         name: "s3-fifo",
         source: "Yang et al. 2023",
         weakness: "a second use after the small queue and its ghosts misses; loops defeat it",
-        memory: "24 B + 38 B",
+        memory: Queues::<State, 3>::MEMORY.and_ghosts(Ghosts::Parameter("ghosts")),
         parameters: &[
             Parameter {
                 name: "small",
@@ -235,6 +235,10 @@ impl Policy for S3Fifo {
         self.small_len = share(self.settings.small, frames);
         self.ghosts_max = share(self.settings.ghosts, frames);
         self.queues.trim(GHOSTS, self.ghosts_max);
+    }
+
+    fn bytes(&self) -> usize {
+        self.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

@@ -2,7 +2,7 @@
 //! taken from behind the front of that sequence, and the rest of the pool is spared.
 //!
 //! Weakness: LRU where pages are not missed in order: a loop over scattered pages, or a scan through an index, is not seen.
-//! Memory: 32 bytes a frame, and 80 for each of at most `SEQUENCES` sequences.
+//! Memory: 36 bytes a frame, and 112 for each of at most `SEQUENCES` sequences.
 //! Parameters: `length`, 20: pages missed in order that make a sequence long; `distance`, 20: victims are so far behind
 //! its front. The paper's L and M.
 //!
@@ -149,7 +149,7 @@ impl Listed for Seq {
         name: "seq",
         source: "Glass, Cao 1997",
         weakness: "LRU wherever pages are not missed in the order of their numbers",
-        memory: "32 B",
+        memory: NodeTable::<u16, 2>::MEMORY.and_fixed(size_of::<Seq>() + 4 * SEQUENCES),
         parameters: &[
             Parameter {
                 name: "length",
@@ -376,6 +376,10 @@ impl Policy for Seq {
 
     fn set_capacity(&mut self, frames: u32) {
         self.nodes.reserve(frames);
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Seq>() + self.nodes.bytes() + self.long.capacity() * size_of::<u16>()
     }
 
     fn nodes(&self) -> Nodes {

@@ -35,6 +35,14 @@ pub(crate) struct Sketch {
 
 impl Sketch {
     /// For a pool of so many frames: a word for each at least.
+    /// The most bytes for a frame, where there are some.
+    pub(crate) const FRAME_BYTES: usize = 2 * size_of::<u64>();
+
+    /// Memory held.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.blocks)
+    }
+
     pub(crate) fn new(frames: u32) -> Sketch {
         let blocks = (frames as usize).div_ceil(BLOCK).next_power_of_two();
         Sketch {

@@ -3,7 +3,7 @@
 //!
 //! Weakness: what is used twice in short order is protected; what was protected long ago and is not used any more leaves
 //! only as others take its place; a loop longer than the pool never hits.
-//! Memory: 24 bytes a frame.
+//! Memory: 27 bytes a frame.
 //! Parameters: `protected`, the frames that may be protected, 80 %. The paper leaves it open.
 //!
 //! # Source
@@ -37,7 +37,7 @@ impl Listed for Slru {
         name: "slru",
         source: "Karedla, Love, Wherry 1994",
         weakness: "two uses in short order protect a page; a loop longer than the pool never hits",
-        memory: "24 B",
+        memory: Queues::<u8, 2>::MEMORY,
         parameters: &[Parameter {
             name: "protected",
             meaning: "frames for pages used again",
@@ -83,6 +83,10 @@ impl Policy for Slru {
         self.queues.nodes.reserve(frames);
         self.protected_max = share(self.share, frames);
         demote(&mut self.queues, self.protected_max);
+    }
+
+    fn bytes(&self) -> usize {
+        self.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

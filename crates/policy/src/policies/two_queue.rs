@@ -3,7 +3,7 @@
 //!
 //! Weakness: a page must be missed twice before it is kept; how long A1in and A1out should be depends on the load, and
 //! they do not adapt.
-//! Memory: 24 bytes a frame, and 24 bytes and a place in the directory (about 18) for each of up to `out` pages.
+//! Memory: 27 bytes a frame, and 48 for each of up to `out` pages.
 //! Parameters: `in`, the frames of A1in above which it gives the victims, 25 % (20 % in some), and `out`, the pages of
 //! A1out, 50 %: the paper's.
 //!
@@ -16,7 +16,7 @@
 use longshore_base::PageId;
 
 use super::queues::{Queues, check_len, weightless};
-use crate::catalogue::{About, Listed, Parameter, Unit};
+use crate::catalogue::{About, Ghosts, Listed, Parameter, Unit};
 use crate::inspect::Inspector;
 use crate::nodes::NodeId;
 use crate::policy::{Frame, Gone, Incoming, Nodes, Placement, Policy, Taker};
@@ -44,7 +44,7 @@ impl Listed for TwoQueue {
         name: "2q",
         source: "Johnson, Shasha 1994, section 3.2",
         weakness: "a page must be missed twice to be kept; its queues do not adapt",
-        memory: "24 B + 21 B",
+        memory: Queues::<u8, 3>::MEMORY.and_ghosts(Ghosts::Parameter("out")),
         parameters: &[
             Parameter {
                 name: "in",
@@ -128,6 +128,10 @@ impl Policy for TwoQueue {
         self.a1in_len = share(self.shares.0, frames);
         self.a1out_max = share(self.shares.1, frames);
         self.queues.trim(A1OUT, self.a1out_max);
+    }
+
+    fn bytes(&self) -> usize {
+        self.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

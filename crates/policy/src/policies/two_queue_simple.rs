@@ -3,7 +3,7 @@
 //!
 //! Weakness: two uses in short order, as a scan of records makes them, count as two; and what is used again only after
 //! it left A1 is new again. The full version, `2q`, answers both.
-//! Memory: 24 bytes a frame.
+//! Memory: 27 bytes a frame.
 //! Parameters: `in`, the frames that A1 may hold before it gives victims, 25 %.
 //!
 //! # Source
@@ -38,7 +38,7 @@ impl Listed for TwoQueueSimple {
         name: "2q-simple",
         source: "Johnson, Shasha 1994",
         weakness: "two uses in short order make a page hot; no history",
-        memory: "24 B",
+        memory: Queues::<u8, 2>::MEMORY,
         parameters: &[Parameter {
             name: "in",
             meaning: "frames that pages used once may hold before they are victims first",
@@ -93,6 +93,10 @@ impl Policy for TwoQueueSimple {
     fn set_capacity(&mut self, frames: u32) {
         self.queues.nodes.reserve(frames);
         self.a1_len = share(self.share, frames);
+    }
+
+    fn bytes(&self) -> usize {
+        self.queues.nodes.bytes()
     }
 
     fn nodes(&self) -> Nodes {

@@ -3,7 +3,7 @@
 //!
 //! Weakness: what is used in bursts, or rarely but regularly, loses against what was counted more often; after the hot
 //! set has changed, the new pages need some uses before they are admitted. The window does not adapt.
-//! Memory: 24 bytes a frame, and 8 to 16 bytes for the sketch of frequencies.
+//! Memory: 27 bytes a frame, and 8 to 16 bytes for the sketch of frequencies.
 //! Parameters: `window` 1 % of the frames, at least one, and `protected`, 80 % of the main part: the paper's. `luck`, the
 //! chance of a page to be admitted although it was used no more often, if it was used `WARM` times at least, 0.78125 %
 //! (one in 128), and the `seed` of that chance: Caffeine's, not the paper's. In loops all pages are used equally often;
@@ -62,7 +62,9 @@ impl Listed for WTinyLfu {
         name: "w-tinylfu",
         source: "Einziger, Friedman, Manes 2017",
         weakness: "bursts and new hot pages lose against what was used often before",
-        memory: "32-40 B",
+        memory: Queues::<u8, 3>::MEMORY
+            .and_frame(Sketch::FRAME_BYTES)
+            .and_fixed(8 * Sketch::FRAME_BYTES),
         parameters: &[
             Parameter {
                 name: "window",
@@ -206,6 +208,10 @@ impl Policy for WTinyLfu {
         self.queues.nodes.reserve(frames);
         self.sketch = Sketch::new(frames);
         self.arrange(frames);
+    }
+
+    fn bytes(&self) -> usize {
+        self.queues.nodes.bytes() + self.sketch.bytes()
     }
 
     fn nodes(&self) -> Nodes {

@@ -9,6 +9,9 @@ use longshore_policy::{Frame, Gone, Placement, Policy, Spec, Take, dump, residen
 pub struct Pool {
     pub policy: Box<dyn Policy>,
     name: String,
+    spec: Spec,
+    /// The most frames that there were at a time, which the policy has nodes for.
+    frames_max: usize,
     /// Pages by frame; frames beyond the capacity go when they are empty.
     frames: Vec<Option<PageId>>,
     free: Vec<Frame>,
@@ -21,6 +24,8 @@ impl Pool {
         Pool {
             policy: spec.build(capacity).expect("capacity is not zero"),
             name: spec.to_string(),
+            spec: spec.clone(),
+            frames_max: capacity as usize,
             frames: vec![None; capacity as usize],
             free: (0..capacity).rev().collect(),
             pages: HashMap::new(),
@@ -147,6 +152,7 @@ impl Pool {
     pub fn resize(&mut self, capacity: u32) {
         self.policy.set_capacity(capacity);
         self.capacity = capacity as usize;
+        self.frames_max = self.frames_max.max(self.capacity);
         self.frames
             .resize(self.frames.len().max(self.capacity), None);
         let empty = |&frame: &Frame| self.frames[frame as usize].is_none();
@@ -189,6 +195,9 @@ impl Pool {
                 self.picture()
             );
         }
+        let frames = self.frames_max as u32;
+        let (bytes, bytes_max) = (self.policy.bytes(), self.spec.bytes_max(frames, frames));
+        assert!(bytes <= bytes_max, "{}: {bytes} bytes", self.name);
         let mut likely = Vec::new();
         self.policy.likely_victims(4, &mut likely);
         let distinct: HashSet<Frame> = likely.iter().copied().collect();
