@@ -12,11 +12,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Frames of a pool, but for what else it holds.
+const POOL_FRAMES: u32 = 64;
+
 /// Options that make everything small: pages are evicted, segments fill, chains grow in moments.
 pub fn small_options() -> Options {
     Options::new()
         .page_size(4096)
-        .pool_bytes(64 * 4096)
+        .pool_bytes(POOL_FRAMES as usize * 4096)
         .log_segment_bytes(64 << 10)
         .log_buffer_bytes(64 << 10)
         .log_bytes_max(2 << 20)
@@ -56,8 +59,12 @@ impl Subject {
         }
     }
 
+    /// The policy takes its memory besides, lest it leave no room for frames.
     fn options(&self) -> Options {
-        small_options().replacement(self.replacement.to_string())
+        let beside = self.replacement.bytes_max(POOL_FRAMES);
+        small_options()
+            .pool_bytes(POOL_FRAMES as usize * 4096 + beside)
+            .replacement(self.replacement.to_string())
     }
 
     /// Opens the database, or creates it; registers its indexes.

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct PoolOptions {
     /// The size of every page.
     pub page_size: PageSize,
-    /// Memory for frames, page table and the cleaner's buffer together.
+    /// Memory for frames, page table, replacement policy and the cleaner's buffer together.
     pub bytes_max: usize,
     /// What the threads do that want the same absent page.
     pub miss: MissMode,

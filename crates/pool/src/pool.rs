@@ -99,12 +99,7 @@ impl Pool {
         let weights = 1..=crate::frame_word::WEIGHT_MAX;
         assert!(weights.contains(&options.weight_max), "weight_max: 1 to 15");
         let data = DataFile::new(data, options.page_size)?;
-        let budget = Budget::of(
-            options.bytes_max,
-            options.page_size,
-            options.table,
-            data.pages(),
-        )?;
+        let budget = Budget::of(&options, data.pages())?;
         let cleaner = Cleaner::new(&options, budget.batch_pages, double_write)?;
         let frames = Frames::new(budget.frames, options.page_size).map_err(PoolError::memory)?;
         let reserve = Reserve::new(budget.frames);
@@ -302,12 +297,14 @@ impl Pool {
         let frames = self.free.limit() as u64;
         let frame_bytes = crate::resize::frame_bytes(self.options.page_size) as u64;
         let table_bytes = self.table.bytes(self.data.pages()) as u64;
+        let replacement_bytes = self.options.replacement.bytes_max(frames as u32) as u64;
         let buffer_bytes = (self.batch_pages + 1) * self.options.page_size.bytes();
         PoolStats {
             frames,
             frames_free: self.free.len() as u64,
-            bytes: frames * frame_bytes + table_bytes + buffer_bytes as u64,
+            bytes: frames * frame_bytes + table_bytes + replacement_bytes + buffer_bytes as u64,
             table_bytes,
+            replacement_bytes,
             replacement: self
                 .live
                 .as_ref()

@@ -4,7 +4,13 @@
 //! Frames are numbered; the pool uses those below its *limit*. Growing raises the limit. Shrinking lowers
 //! it, so the hand passes the tail by and whoever frees a tail frame retires it; then the pages that
 //! still sit there are evicted, and the memory of the tail is given back. The page table grows with the
-//! file; its memory is taken from the frames.
+//! file; its memory is taken from the frames, as is what a replacement policy may come to keep of so many.
+//!
+//! What sits in the tail leaves whether it is hot or not, and the policy keeps no history of it (`Gone::Invalidated`):
+//! which pages these are is chance, as in an eviction by RANDOM. To move a page is to take a frame from the policy, to copy
+//! it under a latch against those who read it, and to change its entry in the table, once more a race with each of page-in,
+//! eviction and writing; all to save a read for each hot page, once in a resize. The policies themselves are ready for it
+//! (`Gone::Relocated`). What a policy allocated for frames that are no more it keeps until the pool is opened anew.
 //!
 //! # Failure
 //! If pages of the tail stay held for too long, the size is the new one all the same, the call says
@@ -16,7 +22,7 @@ use crate::error::PoolError;
 use crate::frame::{FrameId, HEADER_BYTES};
 use crate::frame_word::State;
 use crate::guard::ExclusiveGuard;
-use crate::options::PageTableKind;
+use crate::options::{PageTableKind, PoolOptions};
 use crate::pool::Pool;
 use longshore_base::sync::atomic::Ordering;
 use longshore_base::{PageId, PageSize};
@@ -38,47 +44,55 @@ pub(crate) fn frame_bytes(page_size: PageSize) -> usize {
 }
 
 impl Budget {
-    /// Divides `bytes_max` between frames, the page table for a file of `pages` pages, and the cleaner.
-    pub(crate) fn of(
-        bytes_max: usize,
-        page_size: PageSize,
-        table: PageTableKind,
-        pages: u64,
-    ) -> Result<Budget, PoolError> {
-        let batch_pages = (bytes_max / page_size.bytes() / 8).clamp(BATCH_MIN, BATCH_MAX);
-        let frames = frames_for(bytes_max, page_size, table, pages, batch_pages);
+    /// Divides the memory allowed between frames, what the replacement policy keeps of them, the page table for a file of
+    /// `pages` pages, and the cleaner.
+    pub(crate) fn of(options: &PoolOptions, pages: u64) -> Result<Budget, PoolError> {
+        let (bytes_max, page_bytes) = (options.bytes_max, options.page_size.bytes());
+        // An eighth of what is for pages, however much a policy takes besides.
+        let for_policy = options.replacement.bytes_max(FRAMES_MIN as u32);
+        let for_pages = bytes_max.saturating_sub(for_policy) / page_bytes;
+        let batch_pages = (for_pages / 8).clamp(BATCH_MIN, BATCH_MAX);
+        let frames = frames_for(options, bytes_max, pages, batch_pages);
         if frames < FRAMES_MIN {
             return Err(PoolError::TooSmall {
                 given: bytes_max,
-                page_bytes: page_size.bytes(),
-                minimum: minimum(page_size, table, BATCH_MIN),
+                page_bytes,
+                minimum: minimum(options, BATCH_MIN),
             });
         }
         Ok(Budget {
-            frames: frames.min(FrameId::LIMIT as usize - 1) as u32,
+            frames: frames as u32,
             batch_pages,
         })
     }
 }
 
 /// The least memory with which a pool over an empty file works.
-fn minimum(page_size: PageSize, table: PageTableKind, batch_pages: usize) -> usize {
-    let frames = FRAMES_MIN * (frame_bytes(page_size) + table_bytes_per_frame(table));
-    frames + (batch_pages + 1) * page_size.bytes() + table_bytes(table, 0)
+fn minimum(options: &PoolOptions, batch_pages: usize) -> usize {
+    let buffer = (batch_pages + 1) * options.page_size.bytes();
+    bytes_of(options, FRAMES_MIN) + buffer + table_bytes(options.table, 0)
 }
 
-fn frames_for(
-    bytes_max: usize,
-    page_size: PageSize,
-    table: PageTableKind,
-    pages: u64,
-    batch_pages: usize,
-) -> usize {
-    let buffer = (batch_pages + 1) * page_size.bytes();
+fn frames_for(options: &PoolOptions, bytes_max: usize, pages: u64, batch_pages: usize) -> usize {
+    let buffer = (batch_pages + 1) * options.page_size.bytes();
     let left = bytes_max.saturating_sub(buffer);
     // However long the file, half of the memory is for frames: then the hash table is the one to take.
-    let table_bytes = table_bytes(table, pages).min(left / 2);
-    (left - table_bytes) / (frame_bytes(page_size) + table_bytes_per_frame(table))
+    let left = left - table_bytes(options.table, pages).min(left / 2);
+    let (mut fit, mut too_many) = (0, FrameId::LIMIT as usize);
+    while fit + 1 < too_many {
+        let middle = fit.midpoint(too_many);
+        match bytes_of(options, middle) <= left {
+            true => fit = middle,
+            false => too_many = middle,
+        }
+    }
+    fit
+}
+
+/// Memory of so many frames with all that is kept of each.
+fn bytes_of(options: &PoolOptions, frames: usize) -> usize {
+    frames * (frame_bytes(options.page_size) + table_bytes_per_frame(options.table))
+        + options.replacement.bytes_max(frames as u32)
 }
 
 fn table_bytes(table: PageTableKind, pages: u64) -> usize {
@@ -111,7 +125,7 @@ impl Pool {
             return Err(PoolError::TooSmall {
                 given: bytes_max,
                 page_bytes: self.options.page_size.bytes(),
-                minimum: minimum(self.options.page_size, self.options.table, self.batch_pages),
+                minimum: minimum(&self.options, self.batch_pages),
             });
         }
         if frames > self.table.frames_max() as usize {
@@ -127,14 +141,8 @@ impl Pool {
     }
 
     fn frames_for(&self, bytes_max: usize) -> usize {
-        let options = &self.options;
-        frames_for(
-            bytes_max,
-            options.page_size,
-            options.table,
-            self.data.pages(),
-            self.batch_pages,
-        )
+        let pages = self.data.pages();
+        frames_for(&self.options, bytes_max, pages, self.batch_pages)
     }
 
     /// Sets the number of frames, and leaves it to `settle_tail` to evict what lies beyond.
@@ -295,30 +303,56 @@ impl Pool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::replacement::Replacement;
+
+    /// All choices of the page table, the page size and the replacement.
+    fn all_options() -> impl Iterator<Item = PoolOptions> {
+        let tables = [PageTableKind::Translation, PageTableKind::Hash];
+        let sizes = [4096, 8192, 65536];
+        let choices = tables
+            .into_iter()
+            .flat_map(move |table| sizes.map(|size| (table, size)));
+        choices.flat_map(|(table, size)| {
+            Replacement::all().map(move |replacement| PoolOptions {
+                page_size: PageSize::new(size).unwrap(),
+                table,
+                replacement,
+                ..PoolOptions::default()
+            })
+        })
+    }
 
     #[test]
     fn stated_minimum_is_enough_and_one_byte_less_is_not() {
-        for table in [PageTableKind::Translation, PageTableKind::Hash] {
-            for size in [4096, 8192, 65536] {
-                let size = PageSize::new(size).unwrap();
-                let least = minimum(size, table, BATCH_MIN);
-                assert!(Budget::of(least, size, table, 0).is_ok());
-                let error = Budget::of(least - 1, size, table, 0).unwrap_err();
-                assert!(error.to_string().contains(&least.to_string()), "{error}");
-            }
+        for mut options in all_options() {
+            let least = minimum(&options, BATCH_MIN);
+            options.bytes_max = least;
+            assert!(Budget::of(&options, 0).is_ok());
+            options.bytes_max = least - 1;
+            let error = Budget::of(&options, 0).unwrap_err();
+            assert!(error.to_string().contains(&least.to_string()), "{error}");
         }
     }
 
     #[test]
     fn all_parts_stay_within_the_memory_allowed() {
-        let size = PageSize::DEFAULT;
-        for (bytes, pages) in [(1 << 20, 0), (64 << 20, 1 << 20), (256 << 20, 1 << 24)] {
-            let budget = Budget::of(bytes, size, PageTableKind::Translation, pages).unwrap();
-            let frames = budget.frames as usize * frame_bytes(size);
-            let buffer = (budget.batch_pages + 1) * size.bytes();
-            let table = table_bytes(PageTableKind::Translation, pages);
-            assert!(frames + buffer + table <= bytes);
-            assert!(frames + buffer + table > bytes - 2 * frame_bytes(size));
+        for mut options in all_options() {
+            for (bytes, pages) in [(1 << 20, 0), (64 << 20, 1 << 20), (256 << 20, 1 << 24)] {
+                options.bytes_max = bytes;
+                let Ok(budget) = Budget::of(&options, pages) else {
+                    continue;
+                };
+                let size = options.page_size;
+                let buffer = (budget.batch_pages + 1) * size.bytes();
+                let table = table_bytes(options.table, pages).min((bytes - buffer) / 2);
+                let all = bytes_of(&options, budget.frames as usize) + buffer + table;
+                let one_more = bytes_of(&options, budget.frames as usize + 1) + buffer + table;
+                let whose = &options.replacement;
+                assert!(
+                    all <= bytes && one_more > bytes,
+                    "{whose}: {all} of {bytes}"
+                );
+            }
         }
     }
 }

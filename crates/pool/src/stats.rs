@@ -42,10 +42,12 @@ macro_rules! counters {
             pub frames: u64,
             /// Frames that are free now.
             pub frames_free: u64,
-            /// Bytes of frames, page table and the cleaner's buffer.
+            /// Bytes of frames, page table, replacement policy and the cleaner's buffer.
             pub bytes: u64,
             /// Bytes of the page table among them.
             pub table_bytes: u64,
+            /// Bytes among them set aside for what the replacement policy knows of pages; none for Nb-GCLOCK.
+            pub replacement_bytes: u64,
             /// What locks and queues of the replacement policy saw; all zero for Nb-GCLOCK.
             pub replacement: ReplacementStats,
         }

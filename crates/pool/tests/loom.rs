@@ -10,7 +10,7 @@
 
 use longshore_base::{Durability, DurabilityLost, Lsn, PageId, PageSize, SeededEnvironment};
 use longshore_disk::{DiskError, DiskFile};
-use longshore_pool::{DoubleWrite, MissMode, PageTableKind, Pool, PoolOptions};
+use longshore_pool::{DoubleWrite, MissMode, PageTableKind, Pool, PoolOptions, Replacement};
 use loom::thread;
 use std::sync::{Arc, Mutex};
 
@@ -89,15 +89,17 @@ const ONE: Setup = Setup {
 
 fn pool(setup: &Setup) -> Arc<Pool> {
     let per_frame = PAGE + 64 + 64;
+    let replacement: Replacement = setup.replacement.parse().unwrap();
+    let for_policy = replacement.bytes_max(setup.frames as u32);
     let options = PoolOptions {
         page_size: PageSize::MIN,
         miss: setup.miss,
         table: setup.table,
-        replacement: setup.replacement.parse().unwrap(),
+        replacement,
         weight_max: 1,
         double_write: DoubleWrite::Off,
         wait: std::time::Duration::MAX,
-        ..PoolOptions::with_bytes(setup.frames * per_frame + 2 * PAGE + 16)
+        ..PoolOptions::with_bytes(setup.frames * per_frame + for_policy + 2 * PAGE + 16)
     };
     let data = Arc::new(MapFile::default());
     let env = Arc::new(SeededEnvironment::new(0));

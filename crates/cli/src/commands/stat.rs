@@ -55,6 +55,7 @@ fn add_memory(figures: &mut Figures, stats: &Stats) {
     figures.group("in memory");
     bytes(figures, "pool_bytes", stats.pool.bytes);
     bytes(figures, "page_table_bytes", stats.pool.table_bytes);
+    bytes(figures, "replacement_bytes", stats.pool.replacement_bytes);
     figures
         .add_plain("replacement", stats.replacement.as_str())
         .add_plain("frames", stats.pool.frames)

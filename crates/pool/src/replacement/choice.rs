@@ -100,6 +100,21 @@ impl Replacement {
         });
         std::iter::once(Replacement::Native).chain(policies)
     }
+
+    /// The most memory that its policies take for a pool of so many frames. Nb-GCLOCK has all in the frames.
+    pub fn bytes_max(&self, frames: u32) -> usize {
+        match self {
+            Replacement::Native => 0,
+            Replacement::Policy { form, policy } => {
+                let parts = match *form {
+                    Form::Partitioned { parts } => parts,
+                    Form::BpWrapper { .. } | Form::Lossy | Form::Spin | Form::Mutex => 1,
+                };
+                // The page of a part may be in any frame.
+                parts as usize * policy.bytes_max(frames, frames.div_ceil(parts))
+            }
+        }
+    }
 }
 
 impl Form {

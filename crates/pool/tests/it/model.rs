@@ -1,7 +1,7 @@
 //! Random operations against a map, in every configuration, with calls that fail.
 
 use crate::replacement::replacements;
-use crate::support::{Bed, check, fill, small};
+use crate::support::{Bed, check, fill, small, under};
 use longshore_base::PageId;
 use longshore_disk::{Fault, FaultError, FaultOn, FaultRepeat, SimDisk, SimOptions};
 use longshore_pool::{HandKind, MissMode, PageTableKind, PoolOptions, Replacement};
@@ -114,7 +114,10 @@ impl Model {
             Step::Prefetch(id) => pool.prefetch(PageId::new(id)),
             Step::Maintain(budget) => drop(pool.maintain(budget)),
             Step::Flush => drop(pool.flush_all()),
-            Step::Resize(frames) => drop(pool.resize(small(frames).bytes_max)),
+            Step::Resize(frames) => {
+                let options = under(&pool.options().replacement, small(frames));
+                drop(pool.resize(options.bytes_max));
+            }
             Step::Grow(pages) => drop(pool.grow(pages)),
             Step::Truncate(pages) => {
                 self.disk.clear_faults();
@@ -192,7 +195,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..250),
     ) {
         let options = configurations().swap_remove(configuration);
-        let mut model = Model::new(PoolOptions { replacement, ..options });
+        let mut model = Model::new(under(&replacement, options));
         for step in &steps {
             model.run(step);
             model.bed.pool.verify_replacement().unwrap();

@@ -1,6 +1,6 @@
 //! Any policy of the catalogue in the pool, in every form.
 
-use crate::support::{Bed, StopOnDrop, TestLog, small};
+use crate::support::{Bed, StopOnDrop, TestLog, small, under};
 use longshore_base::{PageId, SystemEnvironment};
 use longshore_disk::{Disk, MemoryDisk, OpenMode};
 use longshore_policy::{Spec, Trace, catalogue, simulator};
@@ -23,10 +23,7 @@ pub fn replacements() -> impl Iterator<Item = Replacement> {
 
 /// These options with this replacement.
 pub fn with(replacement: &str, options: PoolOptions) -> PoolOptions {
-    PoolOptions {
-        replacement: replacement.parse().unwrap(),
-        ..options
-    }
+    under(&replacement.parse().unwrap(), options)
 }
 
 /// Pages used with skew, with a scan now and then.
@@ -119,9 +116,8 @@ fn a_lock_is_taken_for_each_batch_of_hits() {
 fn beds(frames: usize) -> impl Iterator<Item = (Replacement, Bed)> {
     replacements().map(move |replacement| {
         let options = PoolOptions {
-            replacement: replacement.clone(),
             wait: Duration::from_millis(3),
-            ..small(frames)
+            ..under(&replacement, small(frames))
         };
         (replacement, Bed::new(options))
     })
@@ -234,30 +230,22 @@ fn all_pinned_is_an_error_and_one_let_go_is_enough() {
 
 #[test]
 fn the_smallest_pool_works() {
-    let file = MemoryDisk::new().open("data", OpenMode::Create).unwrap();
-    let (log, env) = (
-        Arc::new(TestLog::default()),
-        Arc::new(SystemEnvironment::new()),
-    );
-    let refused = Pool::new(
-        PoolOptions {
-            bytes_max: 1,
-            ..small(1)
-        },
-        file,
-        None,
-        log,
-        env,
-    );
-    let Err(PoolError::TooSmall { minimum, .. }) = refused else {
-        panic!("a pool of one byte was made");
-    };
     for replacement in replacements() {
-        let bed = Bed::new(PoolOptions {
-            replacement,
-            bytes_max: minimum,
+        let file = MemoryDisk::new().open("data", OpenMode::Create).unwrap();
+        let options = |bytes_max| PoolOptions {
+            replacement: replacement.clone(),
+            bytes_max,
             ..small(16)
-        });
+        };
+        let (log, env) = (
+            Arc::new(TestLog::default()),
+            Arc::new(SystemEnvironment::new()),
+        );
+        let refused = Pool::new(options(1), file, None, log, env);
+        let Err(PoolError::TooSmall { minimum, .. }) = refused else {
+            panic!("a pool of one byte was made");
+        };
+        let bed = Bed::new(options(minimum));
         for round in 1..4 {
             (0..100).for_each(|page| bed.set(page, 100 * round + page));
             (0..100).for_each(|page| assert_eq!(bed.get(page), 100 * round + page));
@@ -296,7 +284,9 @@ fn pages_come_and_go_while_the_size_changes() {
             for frames in [40, 80, 20, 160, 40] {
                 std::thread::sleep(Duration::from_millis(5));
                 // Pages in use may keep the pool from shrinking at once: it does so by and by.
-                let _ = bed.pool.resize(small(frames).bytes_max);
+                let _ = bed
+                    .pool
+                    .resize(under(&replacement, small(frames)).bytes_max);
                 bed.pool.maintain(16).unwrap();
             }
             stop.store(true, SeqCst);
@@ -304,7 +294,9 @@ fn pages_come_and_go_while_the_size_changes() {
                 .into_iter()
                 .for_each(|worker| worker.join().unwrap());
         });
-        bed.pool.resize(small(40).bytes_max).unwrap();
+        bed.pool
+            .resize(under(&replacement, small(40)).bytes_max)
+            .unwrap();
         bed.pool.verify_replacement().unwrap();
         let stats = bed.pool.stats();
         (0..400).for_each(|page| bed.touch(page));

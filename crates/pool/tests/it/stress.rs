@@ -1,7 +1,7 @@
 //! Many threads on a pool that is too small for them; every page checks itself, every change is counted.
 
 use crate::replacement::replacements;
-use crate::support::{Bed, StopOnDrop, check, fill, small};
+use crate::support::{Bed, StopOnDrop, check, fill, small, under};
 use longshore_base::PageId;
 use longshore_pool::{HandKind, MissMode, PageTableKind, PoolOptions};
 use rand::rngs::SmallRng;
@@ -139,8 +139,7 @@ fn no_change_is_lost_under_any_policy() {
         let options = PoolOptions {
             miss: [MissMode::OneLoads, MissMode::Optimistic][nth % 2],
             table: [PageTableKind::Translation, PageTableKind::Hash][nth / 2 % 2],
-            replacement,
-            ..small(24)
+            ..under(&replacement, small(24))
         };
         stress_for(options, Duration::from_millis(60));
     }

@@ -6,7 +6,7 @@ use longshore_base::{
 use longshore_disk::{
     Disk, DiskError, DiskErrorKind, DiskFile, DiskOperation, MemoryDisk, OpenMode,
 };
-use longshore_pool::{PageMut, PageRef, Pool, PoolOptions};
+use longshore_pool::{PageMut, PageRef, Pool, PoolOptions, Replacement};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -143,6 +143,16 @@ pub fn small(frames: usize) -> PoolOptions {
         page_size: PageSize::MIN,
         wait: Duration::from_millis(200),
         ..PoolOptions::with_bytes(frames * (PAGE + 64) + batch * PAGE + (20 << 10))
+    }
+}
+
+/// These options under a policy, which takes its memory besides.
+pub fn under(replacement: &Replacement, options: PoolOptions) -> PoolOptions {
+    let frames = options.bytes_max / options.page_size.bytes();
+    PoolOptions {
+        replacement: replacement.clone(),
+        bytes_max: options.bytes_max + replacement.bytes_max(frames as u32),
+        ..options
     }
 }
 
