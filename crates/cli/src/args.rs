@@ -192,7 +192,7 @@ pub struct Record {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 All or nothing: a new table appears, complete, when the last record is in; until then it does not
-exist. Records for a table that exists are loaded in one transaction, which needs memory for its
+exist. It is filled fastest from a file sorted by its key, by whole pages as long as keys ascend. Records for a table that exists are loaded in one transaction, which needs memory for its
 locks and log space for its undo; for more than some 100,000 rows say --commit-every, which gives up
 all or nothing for parts of that size. Run again with --duplicates replace, such a load completes.
 

@@ -88,6 +88,16 @@ impl Failure {
         )
     }
 
+    /// Says which line of a file it happened at.
+    pub fn at(self, file: &str, line: u64) -> Failure {
+        match self {
+            Failure::Failed { code, message } => {
+                Failure::new(code, format!("{file}:{line}: {message}"))
+            }
+            other => other,
+        }
+    }
+
     /// Says what there is to say on standard error, and returns the code to end with.
     pub fn report(self) -> ExitCode {
         match self {

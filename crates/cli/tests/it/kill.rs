@@ -36,6 +36,14 @@ fn file_of_rows(place: &Place) {
     place.file("rows.csv", text);
 }
 
+/// The same rows, the second half of them before the first: half goes in by a bulk load, half by transactions.
+fn file_of_rows_half_sorted(place: &Place) {
+    let text = std::fs::read_to_string(place.path("rows.csv")).expect("it was just written");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[1..].rotate_left(ROWS as usize / 2);
+    place.file("half-sorted.csv", lines.join("\n"));
+}
+
 /// Starts a load, kills it after a random time; returns what it had said until then.
 fn load_and_kill(place: &Place, args: &[&str], random: &mut StdRng) -> Vec<String> {
     let mut command = place.command(args);
@@ -113,10 +121,10 @@ fn killed_loads_leave_all_or_nothing() {
     let mut random = StdRng::seed_from_u64(seed);
     let place = Place::with_zones();
     file_of_rows(&place);
+    file_of_rows_half_sorted(&place);
     for round in 0..ROUNDS / 3 {
-        let args = [
-            "load", "db", "rows", "rows.csv", "--key", "id:int", "--quiet",
-        ];
+        let file = ["rows.csv", "half-sorted.csv"][round as usize % 2];
+        let args = ["load", "db", "rows", file, "--key", "id:int", "--quiet"];
         load_and_kill(&place, &args, &mut random);
         let tables = place
             .run(&["tables", "db", "--json", "--count"])

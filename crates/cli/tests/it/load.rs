@@ -241,3 +241,73 @@ fn an_empty_file_of_records_makes_an_empty_table() {
     assert!(place.rows("t").is_empty());
     assert!(place.run(&["tables", "db"]).succeeded().contains("id, n"));
 }
+
+/// What a load does to a file of ascending keys, with some repeated, some long, and one too long.
+fn half_sorted(
+    place: &Place,
+    how: &str,
+    order: impl Fn(&mut Vec<String>),
+) -> (String, Vec<String>) {
+    let mut lines: Vec<String> = (0..2_000).map(|id| format!("k{id:04},first")).collect();
+    let long = |bytes: usize| format!("k1200{},long", "x".repeat(bytes));
+    let others = [
+        "k0007,second".into(),
+        "k1500,second".into(),
+        long(1_200),
+        long(5_000),
+    ];
+    lines.extend(others);
+    // Stable: of two with one key the second stays the second, whichever way the keys go.
+    lines.sort_by(|a, b| a.split(',').next().cmp(&b.split(',').next()));
+    order(&mut lines);
+    place.file("a.csv", format!("id,n\n{}\n", lines.join("\n")));
+    let command = "load db t a.csv --key id --bad-lines 9 --json --duplicates";
+    let args: Vec<&str> = command.split(' ').chain([how]).collect();
+    let said = place.run(&args).succeeded();
+    let report: serde_json::Value = serde_json::from_str(&said).expect("one object");
+    let figures = ["rows", "kept", "bad_lines"].map(|name| report[name].to_string());
+    (figures.join(" "), place.rows("t"))
+}
+
+#[test]
+fn the_order_of_a_file_changes_nothing_but_the_speed() {
+    for (how, figures, last) in [
+        ("refuse", "2001 0 3", "first"),
+        ("keep", "2001 2 1", "first"),
+        ("replace", "2003 0 1", "second"),
+    ] {
+        let sorted = half_sorted(&Place::new(), how, |_| ());
+        assert_eq!(sorted.0, figures, "{how}");
+        assert!(sorted.1.contains(&format!("k0007,{last}")), "{how}");
+        let middle = |lines: &mut Vec<String>| {
+            let first = lines.remove(0);
+            lines.insert(1_000, first);
+        };
+        assert_eq!(half_sorted(&Place::new(), how, middle), sorted, "{how}");
+        let descending = |lines: &mut Vec<String>| {
+            lines.sort_by(|a, b| b.split(',').next().cmp(&a.split(',').next()));
+        };
+        assert_eq!(half_sorted(&Place::new(), how, descending), sorted, "{how}");
+    }
+}
+
+#[test]
+fn a_sorted_file_is_logged_by_pages() {
+    let of_rows = |last: u32| {
+        let place = Place::new();
+        let ids = (1..2_000).chain([last]);
+        let lines: Vec<String> = ids.map(|id| format!("{id},a row")).collect();
+        place.file("a.csv", format!("id,n\n{}\n", lines.join("\n")));
+        let command = "load db t a.csv --key id:int";
+        let args: Vec<&str> = command.split(' ').collect();
+        place.run(&args).succeeded();
+        assert_eq!(place.rows("t").len(), 2_000);
+        place.run(&["verify", "db"]).succeeded();
+        let log = place.run(&["log", "db"]).succeeded();
+        log.lines().filter(|line| line.contains("  row  ")).count()
+    };
+    let sorted = of_rows(2_000);
+    assert!(sorted < 100, "{sorted} rows were logged");
+    // The last row goes through a transaction, those before it do not.
+    assert!(of_rows(0) < 100);
+}

@@ -6,7 +6,7 @@
 //!
 //! | way | when | rows become visible | if it fails or is killed |
 //! |---|---|---|---|
-//! | staged | the table is new | all at once: a stage table is filled in large transactions whose commits wait for nothing, and then takes the table's name | the table does not exist; the next load removes the stage |
+//! | staged | the table is new | all at once: a stage table is filled, by a bulk load as long as keys ascend, then in large transactions whose commits wait for nothing, and takes the table's name | the table does not exist; the next load removes the stage |
 //! | whole | the table exists | all at once, by the one commit | no row was added; locks and undo bound the size |
 //! | parts | `--commit-every N` | N at a time | what was committed stays |
 //!
@@ -16,6 +16,7 @@
 //! L3. Without `--commit-every`, a load that fails changes no table.
 
 mod report;
+mod sorted;
 mod writer;
 
 use std::time::Instant;
@@ -153,7 +154,11 @@ impl<'a> Job<'a> {
         });
         shape.add_columns(self.input.columns().iter().map(String::as_str));
         let mut writer = Writer::new(store, global, self.args, table, shape)?;
-        match self.write_all(&mut writer, first) {
+        let written = match writer.is_staged() {
+            true => self.write_sorted(&mut writer, first),
+            false => Ok(first),
+        };
+        match written.and_then(|next| self.write_all(&mut writer, next)) {
             Ok(()) => writer.finish(self.input.columns()),
             Err(failure) => {
                 writer.abandon();
@@ -178,22 +183,33 @@ impl<'a> Job<'a> {
         };
         match writer.write(&key, record, self.input.columns())? {
             Written::Row => {
-                self.rows += 1;
-                self.sample.get_or_insert_with(|| record.json.clone());
-                self.progress.update(self.rows);
+                self.wrote(record);
+                Ok(())
             }
-            Written::Exists if self.args.duplicates == Duplicates::Keep => self.kept += 1,
-            Written::Exists => {
-                let key = String::from_utf8_lossy(&record.json).into_owned();
-                let message = format!(
-                    "a row with this key is there already: {}; --duplicates replace or keep",
-                    shorten(&key)
-                );
-                self.bad_line(record.line, &message)?;
-            }
-            Written::Unfit(message) => self.bad_line(record.line, &message)?,
+            Written::Exists => self.is_there(record),
+            Written::Unfit(message) => self.bad_line(record.line, &message),
         }
-        Ok(())
+    }
+
+    /// A record has become a row.
+    fn wrote(&mut self, record: &Record) {
+        self.rows += 1;
+        self.sample.get_or_insert_with(|| record.json.clone());
+        self.progress.update(self.rows);
+    }
+
+    /// There is a row with the record's key, and it stays.
+    fn is_there(&mut self, record: &Record) -> Outcome {
+        if self.args.duplicates == Duplicates::Keep {
+            self.kept += 1;
+            return Ok(());
+        }
+        let key = String::from_utf8_lossy(&record.json).into_owned();
+        let message = format!(
+            "a row with this key is there already: {}; --duplicates replace or keep",
+            shorten(&key)
+        );
+        self.bad_line(record.line, &message)
     }
 
     /// The next good record; bad ones are counted on the way.

@@ -93,6 +93,20 @@ impl<'a> Writer<'a> {
         &self.shape
     }
 
+    /// Is the table new, and to appear all at once?
+    pub fn is_staged(&self) -> bool {
+        matches!(self.way, Way::Staged)
+    }
+
+    /// Fills the stage, before any row is written to it, with rows in ascending order of their keys.
+    pub fn load_sorted(
+        &self,
+        rows: impl Iterator<Item = longshore::Result<(Vec<u8>, Vec<u8>)>>,
+    ) -> Outcome {
+        self.store.db.bulk_load(&self.table, rows)?;
+        Ok(())
+    }
+
     /// Writes one row; `columns` are those of all records so far.
     pub fn write(&mut self, key: &[u8], record: &Record, columns: &[String]) -> Outcome<Written> {
         self.begin()?;
@@ -112,16 +126,7 @@ impl<'a> Writer<'a> {
             Err(error @ (Error::KeyTooLong { .. } | Error::ValueTooLong { .. })) => {
                 Ok(Written::Unfit(error.to_string()))
             }
-            Err(error) => {
-                let failure = Failure::from(error);
-                Err(match failure {
-                    Failure::Failed { code, message } => Failure::Failed {
-                        code,
-                        message: format!("{}:{}: {message}", self.args.file, record.line),
-                    },
-                    other => other,
-                })
-            }
+            Err(error) => Err(Failure::from(error).at(&self.args.file, record.line)),
         }
     }
 
@@ -153,7 +158,7 @@ impl<'a> Writer<'a> {
         if let Some(tx) = self.tx.take() {
             let _ = tx.rollback();
         }
-        if matches!(self.way, Way::Staged) {
+        if self.is_staged() {
             let _ = self.store.db.drop_table(&self.table.name());
         }
     }
