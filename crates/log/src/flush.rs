@@ -241,7 +241,7 @@ impl Flusher {
         let name = durable.to_le_bytes();
         let body = [&name[..]];
         let draft = Draft::new(KIND_SYNC_MARKER, TxnId::SYSTEM, Lsn::ZERO, &body);
-        if !self.space.try_take(draft.bytes()) {
+        if !self.space.try_take(draft.bytes(), 0) {
             return;
         }
         match self.ring.try_reserve(draft.bytes()) {

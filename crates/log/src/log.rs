@@ -211,6 +211,15 @@ impl Log {
         Claim::granted(&self.flusher.space, bytes)
     }
 
+    /// [`claim`](Self::claim) for one who has nothing in the log yet, and holds up nobody by waiting: it leaves some
+    /// room to those at work, whose claims must grow for them to end.
+    ///
+    /// # Errors
+    /// Those of [`claim`](Self::claim), a little earlier.
+    pub fn claim_to_begin(&self, bytes: u64) -> Result<Claim, LogError> {
+        Claim::granted_to_begin(&self.flusher.space, bytes)
+    }
+
     /// A claim on the emergency reserve, which never fails: for rollback, undo at restart, checkpoints.
     pub fn claim_reserve(&self) -> Claim {
         Claim::reserve(&self.flusher.space)

@@ -16,9 +16,14 @@
 //! beyond its estimate, undo at restart, checkpoints, the log's own markers. They draw on it, and
 //! beyond it on whatever the disk still has.
 //!
+//! Whoever begins, with nothing in the log yet, is granted a claim only while `headroom` more would be left: what is
+//! freed goes to those at work first, who hold the log's oldest records, and they are not joined by others
+//! meanwhile. So they end, one way or another, and never because somebody came after them.
+//!
 //! # Invariants
 //! C1. Without draws on the reserve, `tail <= demand <= prepared - reserve`: every claimed byte has a
 //! durable place (S1), so an append under a claim never lacks disk space.
+//! C3. A claim of one who begins leaves `headroom` bytes that claims already granted can grow by.
 //! C2. `prepared` is the end of the segment table, and never falls.
 //!
 //! # Order
@@ -49,11 +54,16 @@ const CLAIM_CHUNK: u64 = 16 << 10;
 /// segments.
 const RESERVE_BYTES_MAX: u64 = 4 << 20;
 
+/// At most this much is left by those who begin to those at work; and at most a sixteenth of the log, and a quarter of
+/// a segment, which is prepared ahead anyhow.
+const HEADROOM_BYTES_MAX: u64 = 1 << 20;
+
 /// Who may use how much of the disk.
 pub(crate) struct Space {
     demand: CachePadded<AtomicU64>,
     prepared: CachePadded<AtomicU64>,
     reserve: u64,
+    headroom: u64,
     bytes_max: u64,
     /// Slice of a new segment.
     slice_bytes: u64,
@@ -93,6 +103,9 @@ impl Space {
             reserve: RESERVE_BYTES_MAX
                 .min(parts.bytes_max / 8)
                 .min(2 * slice_bytes),
+            headroom: HEADROOM_BYTES_MAX
+                .min(parts.bytes_max / 16)
+                .min(slice_bytes / 4),
             bytes_max: parts.bytes_max,
             slice_bytes,
             database: parts.database,
@@ -128,31 +141,33 @@ impl Space {
 
     /// Sets `bytes` aside, or more if a chunk is to be had; returns how many.
     fn take(&self, bytes: u64) -> Result<u64, LogError> {
-        if bytes < CLAIM_CHUNK && self.try_take(CLAIM_CHUNK) {
+        if bytes < CLAIM_CHUNK && self.try_take(CLAIM_CHUNK, 0) {
             return Ok(CLAIM_CHUNK);
         }
-        self.take_exactly(bytes)?;
+        self.take_exactly(bytes, 0)?;
         Ok(bytes)
     }
 
-    fn take_exactly(&self, bytes: u64) -> Result<(), LogError> {
+    /// Sets `bytes` aside where `left` more would be free then.
+    fn take_exactly(&self, bytes: u64, left: u64) -> Result<(), LogError> {
         if self.is_read_only {
             return Err(LogError::ReadOnly);
         }
-        while !self.try_take(bytes) {
+        while !self.try_take(bytes, left) {
             self.group.check()?;
-            self.prepare_until(self.demand() + bytes + self.reserve, bytes)?;
+            self.prepare_until(self.demand() + bytes + left + self.reserve, bytes)?;
         }
         Ok(())
     }
 
-    /// Sets `bytes` aside if that needs no new segment.
-    pub(crate) fn try_take(&self, bytes: u64) -> bool {
+    /// Sets `bytes` aside if that needs no new segment, and leaves `left` bytes.
+    pub(crate) fn try_take(&self, bytes: u64, left: u64) -> bool {
         // Acquire: pairs with `add`; the segments up to there are in the table.
         let prepared = self.prepared.load(Ordering::Acquire);
         // Relaxed: only the sum matters; the segments are ordered by `prepared`.
-        let grant =
-            |demand: u64| (demand + bytes + self.reserve <= prepared).then(|| demand + bytes);
+        let grant = |demand: u64| {
+            (demand + bytes + left + self.reserve <= prepared).then(|| demand + bytes)
+        };
         !self.is_read_only
             && self
                 .demand
@@ -292,7 +307,16 @@ enum Source {
 
 impl Claim {
     pub(crate) fn granted(space: &Arc<Space>, bytes: u64) -> Result<Claim, LogError> {
-        space.take_exactly(bytes)?;
+        Claim::granted_beside(space, bytes, 0)
+    }
+
+    /// The claim of one who begins (C3).
+    pub(crate) fn granted_to_begin(space: &Arc<Space>, bytes: u64) -> Result<Claim, LogError> {
+        Claim::granted_beside(space, bytes, space.headroom)
+    }
+
+    fn granted_beside(space: &Arc<Space>, bytes: u64, left: u64) -> Result<Claim, LogError> {
+        space.take_exactly(bytes, left)?;
         Ok(Claim {
             space: space.clone(),
             remaining: bytes,

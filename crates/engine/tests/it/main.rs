@@ -12,6 +12,7 @@ mod indexes;
 mod isolation;
 mod large;
 mod locks;
+mod log_space;
 mod model;
 mod modify;
 mod people;

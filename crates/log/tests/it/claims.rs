@@ -133,6 +133,22 @@ fn the_reserve_goes_beyond_the_limit_while_the_disk_has_room() {
 }
 
 #[test]
+fn who_begins_leaves_room_to_those_at_work() {
+    let disk = sim();
+    let log = create(&disk).unwrap();
+    let mut at_work = log.claim_to_begin(1000).unwrap();
+    let mut begun = Vec::new();
+    while let Ok(claim) = log.claim_to_begin(1000) {
+        begun.push(claim);
+    }
+    // The oldest, though all the others came and took what they could, grows; nobody joins them meanwhile.
+    at_work.ensure(at_work.remaining() + 900).unwrap();
+    assert!(log.claim_to_begin(1).unwrap_err().is_full());
+    drop(begun);
+    log.claim_to_begin(1000).unwrap();
+}
+
+#[test]
 fn truncation_makes_room_again() {
     let disk = sim();
     let log = create(&disk).unwrap();

@@ -156,8 +156,8 @@ impl Work {
     }
 
     fn claim(&self, core: &Core) -> Result<Claim> {
-        let ahead = core.log.claim(CLAIM_MIN);
-        Ok(ahead.or_else(|_| core.log.claim(LAST_RECORD))?)
+        let ahead = core.log.claim_to_begin(CLAIM_MIN);
+        Ok(ahead.or_else(|_| core.log.claim_to_begin(LAST_RECORD))?)
     }
 }
 
