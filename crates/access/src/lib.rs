@@ -29,5 +29,5 @@ pub use record::{PageChange, RowOp, RowRecord};
 pub use space::SpaceReport;
 pub use tree::{
     Boundary, Freeing, LeafHint, LeafRead, LeafWrite, Loaded, PageSet, Patience, Purged, Slot,
-    Tree, TreeReport, ValueKind,
+    Tree, TreeReport, ValueKind, verify_dropped_chain,
 };

@@ -4,11 +4,11 @@
 //! The gates of all tables are closed, one after the other, and stay closed until the end, so nobody
 //! changes a tree while it is walked; the purger pauses. Prepared transactions stay inside: until they are
 //! resolved, which has to wait, they change nothing. What waits to be freed is freed first, where
-//! that is allowed. Then every tree is walked, with the chains of its rows, and its pages noted; at
-//! last the map of used pages is compared with them. An index whose function is registered is compared with its
-//! table, both ways, as a snapshot sees them. Where garbage is left, in a database opened for reading only or
-//! beside a prepared transaction that has made some, pages that nobody refers to may be garbage, and are not
-//! reported.
+//! that is allowed. Then every tree is walked, with the chains of its rows, and its pages noted. Garbage that is
+//! left, in a database opened for reading only or because of a prepared transaction, is listed, page for page
+//! (`garbage` of `txn`): so its pages are noted, too, and belong to nothing else. At last the map of used
+//! pages is compared with all these. An index whose function is registered is compared with its table, both ways, as a
+//! snapshot sees them.
 
 use crate::ddl;
 use crate::engine::Engine;
@@ -17,7 +17,7 @@ use crate::index::{self, IndexInfo};
 use crate::options::Access;
 use crate::prepared::Gates;
 use crate::table::{Table, TableState};
-use longshore_access::{PageSet, Tree, TreeReport};
+use longshore_access::{Corruption, PageSet, Tree, TreeReport};
 use longshore_base::{PageId, StoreId};
 use std::fmt;
 
@@ -123,7 +123,7 @@ pub(crate) fn run(engine: &Engine) -> Result<VerifyReport> {
     let _closed = Gates::close_beside(engine, &handles)?;
     free_garbage(engine)?;
     check.tree("the catalog", engine.catalog.tree)?;
-    let waiting = check.tree("the garbage", garbage)?;
+    check.tree("the garbage", garbage)?;
     for table in &handles {
         check.tree(&table.name(), table.state.tree())?;
         check.indexes(&table.state)?;
@@ -131,7 +131,8 @@ pub(crate) fn run(engine: &Engine) -> Result<VerifyReport> {
     for tree in ddl::loads(engine)? {
         check.tree("a table being loaded", tree)?;
     }
-    check.space(waiting)?;
+    check.garbage()?;
+    check.space()?;
     // The meta page is used when the file is created only; what it says must be whole all the same.
     engine.note(engine.pool.fix_shared(PageId::META).map(drop))?;
     Ok(check.report)
@@ -154,8 +155,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Checks a tree; returns the number of its rows.
-    fn tree(&mut self, name: &str, tree: Tree) -> Result<u64> {
+    /// Checks a tree.
+    fn tree(&mut self, name: &str, tree: Tree) -> Result<()> {
         let found = self.walk(name, tree)?;
         self.report.tables.push(TableReport {
             name: name.to_owned(),
@@ -166,7 +167,7 @@ impl Check<'_> {
             ghosts: found.ghosts,
             indexes: Vec::new(),
         });
-        Ok(found.rows)
+        Ok(())
     }
 
     /// Checks the indexes of the table that was checked last.
@@ -204,12 +205,20 @@ impl Check<'_> {
         let found = self
             .engine
             .note(tree.verify(&self.engine.access, &mut self.pages))?;
-        self.faults(name, &found);
+        self.faults(name, &found.problems);
         Ok(found)
     }
 
-    fn faults(&mut self, table: &str, found: &TreeReport) {
-        for problem in &found.problems {
+    /// Notes the pages that wait to be freed; they belong to nothing else.
+    fn garbage(&mut self) -> Result<()> {
+        let (engine, pages) = (self.engine, &mut self.pages);
+        let problems = engine.note(engine.manager.verify_garbage(pages))?;
+        self.faults("the garbage", &problems);
+        Ok(())
+    }
+
+    fn faults(&mut self, table: &str, problems: &[Corruption]) {
+        for problem in problems {
             self.report.faults.push(Fault {
                 page: Some(problem.page),
                 table: Some(table.to_owned()),
@@ -218,16 +227,14 @@ impl Check<'_> {
         }
     }
 
-    /// Compares the map with the pages found, when so many things still wait to be freed.
-    fn space(&mut self, waiting: u64) -> Result<()> {
+    /// Compares the map with the pages found.
+    fn space(&mut self) -> Result<()> {
         let found = self
             .engine
             .note(self.engine.access.verify_space(&self.pages))?;
         self.report.pages = found.pages;
         self.report.pages_used = found.used;
-        if waiting == 0 {
-            self.map_faults(&found.leaked, "is marked as used, but nothing refers to it");
-        }
+        self.map_faults(&found.leaked, "is marked as used, but nothing refers to it");
         self.map_faults(&found.unmarked, "is in use, but marked as free");
         Ok(())
     }
@@ -239,5 +246,64 @@ impl Check<'_> {
             reason: reason.to_owned(),
         });
         self.report.faults.extend(faults);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, Durability};
+    use longshore_access::Access;
+
+    /// A table with a large row, and another that a prepared transaction has replaced and taken out.
+    fn with_prepared() -> (Database, Table) {
+        let db = Database::in_memory().unwrap();
+        let table = db.create_table("t").unwrap();
+        let long = |letter: &str| letter.repeat(40_000);
+        for key in ["replaced", "deleted", "left"] {
+            db.update(|tx| tx.put(&table, key, long("a"))).unwrap();
+        }
+        let tx = db.begin().unwrap();
+        tx.put(&table, "replaced", long("b")).unwrap();
+        tx.put(&table, "replaced", long("c")).unwrap();
+        tx.put(&table, "new", long("d")).unwrap();
+        tx.delete(&table, "deleted").unwrap();
+        drop(tx.prepare(b"g").unwrap());
+        (db, table)
+    }
+
+    fn reasons(db: &Database) -> Vec<String> {
+        let faults = db.verify().unwrap().faults;
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    /// A page that no row of any kind leads to.
+    fn leak(access: &Access) {
+        let mut context = access.system_context(0).unwrap();
+        Tree::create(access, &mut context, StoreId::new(1_000)).unwrap();
+    }
+
+    #[test]
+    fn a_lost_page_is_found_beside_the_garbage_of_a_prepared_transaction() {
+        let (db, _table) = with_prepared();
+        assert_eq!(reasons(&db), [""; 0]);
+        leak(&db.engine().access);
+        let found = reasons(&db);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("nothing refers to it"), "{found:?}");
+        db.commit_prepared(b"g").unwrap();
+        assert_eq!(reasons(&db), found);
+    }
+
+    #[test]
+    fn garbage_that_something_refers_to_is_found() {
+        let (db, table) = with_prepared();
+        let mut txn = db.engine().begin_internal().unwrap();
+        txn.drop_tree(table.state.tree()).unwrap();
+        let level = Engine::level(Durability::None);
+        drop(db.engine().manager.prepare(txn, b"wrong", level).unwrap());
+        let found = reasons(&db);
+        let twice = |fault: &String| fault.contains("found a page in two places");
+        assert!(!found.is_empty() && found.iter().all(twice), "{found:?}");
     }
 }

@@ -48,7 +48,7 @@ pub use free::Freeing;
 pub use leaf_read::{Boundary, LeafRead, Patience, Slot, ValueKind};
 pub use leaf_write::{LeafHint, LeafWrite};
 pub use purge::Purged;
-pub use verify::{PageSet, TreeReport};
+pub use verify::{PageSet, TreeReport, verify_dropped_chain};
 
 use crate::access::{Access, LogContext};
 use crate::action::PageAction;

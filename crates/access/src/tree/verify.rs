@@ -6,15 +6,21 @@
 //! ([`NodeRef::verify`]) and against what its parent, or the node before it in the chain, says: store, level,
 //! fences (T1). A page that cannot be read is a problem like others; the walk goes on beside it. The
 //! chains of large values belong to the tree: their pages are collected, their lengths compared.
+//!
+//! What waits to be freed is walked for its pages alone: it may be half freed, and nobody reads it.
 
 use super::Tree;
 use crate::access::Access;
 use crate::error::{AccessError, Corruption};
 use crate::node::NodeRef;
-use crate::overflow::{self, Stub};
-use longshore_base::PageId;
+use crate::overflow::{self, ChainId, Stub};
+use longshore_base::{PageId, StoreId};
 use longshore_pool::{PoolError, SharedGuard};
 use std::collections::BTreeSet;
+
+/// What is expected of each page that is walked over.
+const READABLE: &str = "a readable page";
+const IN_ONE_PLACE: &str = "a page that is in one place";
 
 /// Pages, each at most once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,22 +137,93 @@ impl Tree {
         }
         Ok(walk.report)
     }
+
+    /// Adds what is left of a dropped tree to `pages`; returns those pages that were there already, or cannot be
+    /// read.
+    ///
+    /// # Errors
+    /// When the check cannot be made.
+    pub fn verify_dropped(
+        &self,
+        access: &Access,
+        pages: &mut PageSet,
+    ) -> Result<Vec<Corruption>, AccessError> {
+        let is_left = match access.pool.fix_shared(self.root) {
+            Ok(root) => self.is_node(root.page(), None),
+            Err(PoolError::Damaged { .. }) => true,
+            Err(other) => return Err(other.into()),
+        };
+        if !is_left {
+            return Ok(Vec::new());
+        }
+        let mut problems = self.verify(access, pages)?.problems;
+        problems.retain(|problem| [READABLE, IN_ONE_PLACE].contains(&problem.expected.as_str()));
+        Ok(problems)
+    }
+}
+
+/// Adds what is left of a chain that no row refers to any more to `pages`; returns those pages that were there
+/// already, or cannot be read.
+///
+/// # Errors
+/// When the check cannot be made.
+pub fn verify_dropped_chain(
+    access: &Access,
+    store: StoreId,
+    chain: ChainId,
+    pages: &mut PageSet,
+) -> Result<Vec<Corruption>, AccessError> {
+    let mut problems = Vec::new();
+    add_links(access, store, chain, pages, &mut problems)?;
+    Ok(problems)
+}
+
+/// Adds the links of a chain to `pages`; returns how many bytes they hold, if all can be read.
+fn add_links(
+    access: &Access,
+    store: StoreId,
+    chain: ChainId,
+    pages: &mut PageSet,
+    problems: &mut Vec<Corruption>,
+) -> Result<Option<u64>, AccessError> {
+    let walked = overflow::walk(access, store, chain, |page| {
+        if !pages.insert(page) {
+            problems.push(problem(page, store, IN_ONE_PLACE, "a page in two places"));
+        }
+    });
+    match walked {
+        Ok(len) => Ok(Some(len)),
+        Err(AccessError::Corrupt(corruption)) => {
+            problems.push(*corruption);
+            Ok(None)
+        }
+        Err(AccessError::Pool(PoolError::Damaged { page, reason })) => {
+            problems.push(problem(page, store, READABLE, &reason.to_string()));
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+fn problem(page: PageId, store: StoreId, expected: &str, found: &str) -> Corruption {
+    Corruption {
+        page,
+        store,
+        expected: expected.to_owned(),
+        found: found.to_owned(),
+    }
 }
 
 impl Walk<'_> {
     fn visit(&mut self, expected: Expected) -> Result<(), AccessError> {
         if !self.pages.insert(expected.page) {
-            self.problem(
-                expected.page,
-                "a page that is in one place",
-                "a page in two places",
-            );
+            self.problem(expected.page, IN_ONE_PLACE, "a page in two places");
             return Ok(());
         }
         let guard = match self.access.pool.fix_shared(expected.page) {
             Ok(guard) => guard,
             Err(damage @ PoolError::Damaged { .. }) => {
-                self.problem(expected.page, "a readable page", &damage.to_string());
+                self.problem(expected.page, READABLE, &damage.to_string());
                 return Ok(());
             }
             Err(other) => return Err(other.into()),
@@ -189,26 +266,11 @@ impl Walk<'_> {
     }
 
     fn check_chain(&mut self, stub: Stub, leaf: PageId) -> Result<(), AccessError> {
-        let mut shared = Vec::new();
-        let walked = overflow::walk(self.access, self.tree.store, stub.chain, |page| {
-            if !self.pages.insert(page) {
-                shared.push(page);
-            }
-        });
-        for page in shared {
-            self.problem(page, "a page that is in one place", "a page in two places");
-        }
-        match walked {
-            Ok(len) if len == stub.len => {}
-            Ok(len) => {
-                let expected = format!("a large value of {} bytes", stub.len);
-                self.problem(leaf, &expected, &format!("a chain of {len} bytes"));
-            }
-            Err(AccessError::Corrupt(corruption)) => self.report.problems.push(*corruption),
-            Err(AccessError::Pool(PoolError::Damaged { page, reason })) => {
-                self.problem(page, "a readable page", &reason.to_string());
-            }
-            Err(other) => return Err(other),
+        let (store, problems) = (self.tree.store, &mut self.report.problems);
+        let walked = add_links(self.access, store, stub.chain, self.pages, problems)?;
+        if let Some(len) = walked.filter(|len| *len != stub.len) {
+            let expected = format!("a large value of {} bytes", stub.len);
+            self.problem(leaf, &expected, &format!("a chain of {len} bytes"));
         }
         Ok(())
     }
@@ -301,11 +363,7 @@ impl Walk<'_> {
     }
 
     fn problem(&mut self, page: PageId, expected: &str, found: &str) {
-        self.report.problems.push(Corruption {
-            page,
-            store: self.tree.store,
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        });
+        let problem = problem(page, self.tree.store, expected, found);
+        self.report.problems.push(problem);
     }
 }

@@ -29,7 +29,10 @@ use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::LockName;
 use longshore_access::overflow::{self, ChainId};
-use longshore_access::{AccessError, Freeing, LogContext, Patience, RowFlags, Tree};
+use longshore_access::{
+    AccessError, Corruption, Freeing, LogContext, PageSet, Patience, RowFlags, Tree,
+    verify_dropped_chain,
+};
 use longshore_base::{Lsn, PageId, StoreId, crash_point};
 
 /// Bytes of a key.
@@ -155,6 +158,26 @@ impl Work {
         self.delete(core, core.options.garbage, &item.key())?;
         Ok(())
     }
+}
+
+/// Adds the pages of all that is listed, committed or not, to `pages`; returns those that were there already, or
+/// cannot be read. Nobody may change anything meanwhile.
+pub(super) fn verify(core: &Core, pages: &mut PageSet) -> Result<Vec<Corruption>> {
+    let mut problems = Vec::new();
+    let mut from = Some(Vec::new());
+    while let Some(low) = from {
+        let listed = list(core, &low)?;
+        for item in listed.keys.iter().filter_map(|key| Item::of_key(key)) {
+            problems.append(&mut match item {
+                Item::Chain(store, chain) => {
+                    verify_dropped_chain(&core.access, store, chain, pages)?
+                }
+                Item::Tree(tree) => tree.verify_dropped(&core.access, pages)?,
+            });
+        }
+        from = listed.next;
+    }
+    Ok(problems)
 }
 
 /// Frees what is listed, in at most `steps` steps; returns how many were taken.

@@ -8,7 +8,7 @@ use super::work::Work;
 use crate::error::{Result, TxnError};
 use crate::lock::{Dependency, LockManager, LockName, LockStats};
 use crate::version::{SnapshotView, VersionOptions, VersionStats, Versions};
-use longshore_access::{Access, Patience, Slot, Tree, ValueKind};
+use longshore_access::{Access, Corruption, PageSet, Patience, Slot, Tree, ValueKind};
 use longshore_base::metrics::{Counter, STRIPES, thread_number};
 use longshore_base::sync::Mutex;
 use longshore_base::{Durability, Lsn, TxnId};
@@ -295,6 +295,15 @@ impl TransactionManager {
         let done = super::purge::round(self, steps)?;
         self.core.counters.purged.add(done as u64);
         Ok(done)
+    }
+
+    /// Adds the pages of what waits to be freed, once somebody commits or at once, to `pages`; returns those that
+    /// were there already, or cannot be read. Nobody may change anything meanwhile.
+    ///
+    /// # Errors
+    /// Those of reading pages.
+    pub fn verify_garbage(&self, pages: &mut PageSet) -> Result<Vec<Corruption>> {
+        super::garbage::verify(&self.core, pages)
     }
 
     /// The lock manager.
