@@ -154,16 +154,37 @@ impl Cursor {
         }
     }
 
-    fn take_row(&mut self, order: Order) -> Option<Result<Row>> {
+    /// What `read` makes of the next row; the last time, an error.
+    pub(crate) fn next_as<T>(
+        &mut self,
+        read: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Option<Result<T>> {
+        self.take_as(self.order, read)
+    }
+
+    /// What `read` makes of the next row from the other end; the last time, an error.
+    pub(crate) fn next_back_as<T>(
+        &mut self,
+        read: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Option<Result<T>> {
+        self.take_as(self.order.opposite(), read)
+    }
+
+    fn take_as<T>(
+        &mut self,
+        order: Order,
+        read: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Option<Result<T>> {
         if self.is_failed {
             return None;
         }
         let place = self.take(order).transpose()?;
-        self.is_failed = place.is_err();
-        Some(place.map(|place| {
+        let outcome = place.and_then(|place| {
             let (key, value) = self.row(place);
-            (key.to_vec(), value.to_vec())
-        }))
+            read(key, value)
+        });
+        self.is_failed = outcome.is_err();
+        Some(outcome)
     }
 
     /// Takes the next row at the end that `order` begins with.
@@ -309,17 +330,21 @@ impl Drop for Cursor {
     }
 }
 
+fn owned(key: &[u8], value: &[u8]) -> Result<Row> {
+    Ok((key.to_vec(), value.to_vec()))
+}
+
 impl Iterator for Cursor {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Result<Row>> {
-        self.take_row(self.order)
+        self.next_as(owned)
     }
 }
 
 impl DoubleEndedIterator for Cursor {
     fn next_back(&mut self) -> Option<Result<Row>> {
-        self.take_row(self.order.opposite())
+        self.next_back_as(owned)
     }
 }
 

@@ -79,8 +79,8 @@ pub(crate) fn owned(range: &impl KeyRange) -> Bounds {
 }
 
 /// The range of all keys that begin with `prefix`.
-pub(crate) fn prefix(prefix: &[u8]) -> Bounds {
-    let mut end = prefix.to_vec();
+pub(crate) fn prefix(prefix: Vec<u8>) -> Bounds {
+    let mut end = prefix.clone();
     while end.last() == Some(&u8::MAX) {
         end.pop();
     }
@@ -91,7 +91,7 @@ pub(crate) fn prefix(prefix: &[u8]) -> Bounds {
         }
         None => Bound::Unbounded,
     };
-    (Bound::Included(prefix.to_vec()), high)
+    (Bound::Included(prefix), high)
 }
 
 /// The same bound over borrowed bytes.
@@ -152,7 +152,7 @@ mod tests {
     proptest! {
         #[test]
         fn prefix_range_holds_exactly_the_keys_with_the_prefix(start in key(), key in key()) {
-            prop_assert_eq!(contains(&prefix(&start), &key), key.starts_with(&start));
+            prop_assert_eq!(contains(&prefix(start.clone()), &key), key.starts_with(&start));
         }
 
         #[test]

@@ -154,15 +154,27 @@ impl Shared {
         change: impl FnOnce(&mut Vec<u8>) -> Result<()>,
     ) -> Result<bool> {
         let mut value = Vec::new();
-        let find = |txn: &mut Transaction, tree| txn.find_to_change(tree, key, &mut value);
+        let mut changes = 0;
+        let find = |txn: &mut Transaction, tree| {
+            changes = self.changes();
+            txn.find_to_change(tree, key, &mut value)
+        };
         let Some(found) = self.change(table, find)? else {
             return Ok(false);
         };
+        // Inside the gate: the indexes stay what they are (index N2).
+        let old = (!table.state.indexes().is_empty()).then(|| value.clone());
         change(&mut value)?;
         self.change_rows(
             table,
             |txn, _| txn.change_found(&found, key, &value),
-            |txn, table| index::change_row(txn, table, key, RowChange::Update(&value)),
+            |txn, table| match &old {
+                // This change is counted, and none came between: the row is still what was found.
+                Some(old) if self.changes() == changes + 1 => {
+                    index::change_found(txn, table, key, &found, [old, &value])
+                }
+                _ => index::change_row(txn, table, key, RowChange::Update(&value)),
+            },
         )
     }
 

@@ -400,10 +400,10 @@ impl Transaction {
     /// # Errors
     /// Those of [`Transaction::scan`].
     pub fn prefix(&self, table: &Table, prefix: impl AsRef<[u8]>) -> Result<Cursor> {
-        self.cursor(table, range::prefix(prefix.as_ref()))
+        self.cursor(table, range::prefix(prefix.as_ref().to_vec()))
     }
 
-    fn cursor(&self, table: &Table, bounds: range::Bounds) -> Result<Cursor> {
+    pub(crate) fn cursor(&self, table: &Table, bounds: range::Bounds) -> Result<Cursor> {
         let statement = self.shared.read(table, |txn, _| txn.begin_statement())?;
         let shared = Arc::clone(&self.shared);
         Ok(Cursor::new(shared, table.clone(), bounds, statement))

@@ -41,12 +41,7 @@ impl<I: Key, K: Key, V: Value> IndexCursor<I, K, V> {
 
     /// The keys alone, without a look at the rows: index key, and the row's own key.
     pub fn keys(self) -> impl DoubleEndedIterator<Item = Result<(I, K)>> {
-        let (table, index) = (self.table, self.index);
-        self.entries.map(move |entry| {
-            let (entry, value) = entry?;
-            let (index_key, key) = split::<I>(&index, &entry, &value)?;
-            Ok((index_key, decode_key(&table, key)?))
-        })
+        Keys(self)
     }
 
     /// Takes entries until one has a row.
@@ -82,6 +77,41 @@ impl<I: Key, K: Key, V: Value> IndexCursor<I, K, V> {
         let (table, key) = (&self.table, decode_key(&self.table, key)?);
         Ok(Some((index_key, key, decode_value(table, &row)?)))
     }
+}
+
+/// What [`IndexCursor::keys`] gives.
+struct Keys<I, K, V>(IndexCursor<I, K, V>);
+
+impl<I: Key, K: Key, V> Iterator for Keys<I, K, V> {
+    type Item = Result<(I, K)>;
+
+    fn next(&mut self) -> Option<Result<(I, K)>> {
+        let Keys(cursor) = self;
+        let (table, index) = (&cursor.table, &cursor.index);
+        cursor
+            .entries
+            .next_as(|entry, value| keys(table, index, entry, value))
+    }
+}
+
+impl<I: Key, K: Key, V> DoubleEndedIterator for Keys<I, K, V> {
+    fn next_back(&mut self) -> Option<Result<(I, K)>> {
+        let Keys(cursor) = self;
+        let (table, index) = (&cursor.table, &cursor.index);
+        cursor
+            .entries
+            .next_back_as(|entry, value| keys(table, index, entry, value))
+    }
+}
+
+fn keys<I: Key, K: Key>(
+    table: &Table,
+    index: &IndexState,
+    entry: &[u8],
+    value: &[u8],
+) -> Result<(I, K)> {
+    let (index_key, key) = split(index, entry, value)?;
+    Ok((index_key, decode_key(table, key)?))
 }
 
 /// The index key and the row's key of an entry.

@@ -6,6 +6,9 @@ use crate::typed::{DecodeError, Key, Value};
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
+/// Room for two index keys of usual length.
+const PAIR_BYTES: usize = 128;
+
 /// An extractor without its types.
 pub(crate) trait Extract: Send + Sync {
     /// The encodings of the index keys of a row: sorted, each once.
@@ -13,6 +16,19 @@ pub(crate) trait Extract: Send + Sync {
     /// # Errors
     /// [`Error::Decode`] when the row is of other types.
     fn keys_of(&self, table: &TableState, key: &[u8], value: &[u8]) -> Result<Vec<Vec<u8>>>;
+
+    /// Whether both values give a row the same index keys, in the same order. Cheap: most changes of a row
+    /// leave them as they are.
+    ///
+    /// # Errors
+    /// Those of [`Extract::keys_of`].
+    fn gives_same_keys(
+        &self,
+        table: &TableState,
+        key: &[u8],
+        old: &[u8],
+        new: &[u8],
+    ) -> Result<bool>;
 
     /// How many bytes at the front of an entry are the index key.
     ///
@@ -51,20 +67,44 @@ where
     Keys: IntoIterator<Item = I>,
 {
     fn keys_of(&self, table: &TableState, key: &[u8], value: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let of = |part| {
-            move |source| Error::Decode {
-                table: table.name(),
-                part,
-                source,
-            }
-        };
-        let key = K::from_bytes(key).map_err(of("key"))?;
-        let value = V::from_bytes(value).map_err(of("value"))?;
+        let key = K::from_bytes(key).map_err(undecoded(table, "key"))?;
+        let value = V::from_bytes(value).map_err(undecoded(table, "value"))?;
         let keys = (self.function)(&key, &value).into_iter();
         let mut encoded: Vec<Vec<u8>> = keys.map(|key| key.to_bytes()).collect();
         encoded.sort_unstable();
         encoded.dedup();
         Ok(encoded)
+    }
+
+    fn gives_same_keys(
+        &self,
+        table: &TableState,
+        key: &[u8],
+        old: &[u8],
+        new: &[u8],
+    ) -> Result<bool> {
+        let key = K::from_bytes(key).map_err(undecoded(table, "key"))?;
+        let keys = |value: &[u8]| match V::from_bytes(value) {
+            Ok(value) => Ok((self.function)(&key, &value).into_iter()),
+            Err(error) => Err(undecoded(table, "value")(error)),
+        };
+        let (mut old, mut new) = (keys(old)?, keys(new)?);
+        let mut pair = Vec::with_capacity(PAIR_BYTES);
+        loop {
+            match (old.next(), new.next()) {
+                (None, None) => return Ok(true),
+                (Some(old), Some(new)) => {
+                    pair.clear();
+                    old.encode(&mut pair);
+                    let middle = pair.len();
+                    new.encode(&mut pair);
+                    if pair[..middle] != pair[middle..] {
+                        return Ok(false);
+                    }
+                }
+                _ => return Ok(false),
+            }
+        }
     }
 
     fn key_bytes_in(&self, entry: &[u8]) -> std::result::Result<usize, DecodeError> {
@@ -79,5 +119,14 @@ where
 
     fn type_names(&self) -> &'static str {
         type_name::<(I, K, V)>()
+    }
+}
+
+/// What a row of other types is refused with.
+fn undecoded(table: &TableState, part: &'static str) -> impl Fn(DecodeError) -> Error {
+    move |source| Error::Decode {
+        table: table.name(),
+        part,
+        source,
     }
 }

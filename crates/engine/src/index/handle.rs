@@ -231,7 +231,7 @@ impl<I: Key, K: Key, V: Value> Index<I, K, V> {
     /// # Errors
     /// Those of [`Index::scan`].
     pub fn find(&self, tx: &Transaction, key: impl AsKey<I>) -> Result<IndexCursor<I, K, V>> {
-        self.cursor(tx, range::prefix(&key_bytes(&key)))
+        self.cursor(tx, range::prefix(key_bytes(&key)))
     }
 
     /// The rows whose keys in the index lie in a range, in the order of those keys, and of their own keys
@@ -262,7 +262,7 @@ impl<I: Key, K: Key, V: Value> Index<I, K, V> {
 
     fn cursor(&self, tx: &Transaction, range: Bytes) -> Result<IndexCursor<I, K, V>> {
         self.index.check_ready(&self.table.state)?;
-        let entries = tx.scan(&self.index.entries, range)?;
+        let entries = tx.cursor(&self.index.entries, range)?;
         Ok(IndexCursor::new(&self.table, &self.index, entries))
     }
 
@@ -282,7 +282,7 @@ fn point(key: &[u8]) -> Bytes {
 
 /// The range of the entries whose index keys lie in `range`: other bytes follow those.
 fn of_entries((low, high): Bytes) -> Bytes {
-    let behind = |key: Vec<u8>| range::prefix(&key).1;
+    let behind = |key: Vec<u8>| range::prefix(key).1;
     let low = match low {
         Bound::Excluded(key) => match behind(key) {
             Bound::Excluded(next) => Bound::Included(next),

@@ -6,7 +6,7 @@ use super::state::{IndexState, Status};
 use crate::error::{Error, Result};
 use crate::table::TableState;
 use longshore_access::Tree;
-use longshore_txn::{Batch, Direction, Transaction, TxnError};
+use longshore_txn::{Batch, Direction, Found, Transaction, TxnError};
 use std::ops::Bound;
 
 /// Rows of a range that are read before they are deleted.
@@ -76,47 +76,120 @@ pub(crate) fn change_row(
     key: &[u8],
     change: RowChange<'_>,
 ) -> std::result::Result<bool, Failed> {
-    let tree = table.tree();
     check_registered(table)?;
-    let old = txn.get_for_update(tree, key)?;
-    let new = match (change, &old) {
-        (RowChange::Insert(_), Some(_)) => return Err(TxnError::KeyExists.into()),
-        (RowChange::Delete | RowChange::Update(_), None) => return Ok(false),
-        (RowChange::CompareAndSet { expected, .. }, old) if expected != old.as_deref() => {
-            return Ok(false);
+    match change {
+        RowChange::Insert(value) => insert(txn, table, key, value).map(|()| true),
+        RowChange::Update(value) => update(txn, table, key, value),
+        RowChange::Put(value) => {
+            let is_there = update(txn, table, key, value)?;
+            if !is_there {
+                insert(txn, table, key, value)?;
+            }
+            Ok(true)
         }
-        (RowChange::Insert(value) | RowChange::Put(value) | RowChange::Update(value), _) => {
-            Some(value)
+        RowChange::CompareAndSet { expected, new } => {
+            let old = txn.get_for_update(table.tree(), key)?;
+            match (&old, new) {
+                (old, _) if old.as_deref() != expected => return Ok(false),
+                (None, None) => {}
+                (None, Some(new)) => insert(txn, table, key, new)?,
+                (Some(_), Some(new)) => drop(update(txn, table, key, new)?),
+                (Some(_), None) => drop(delete(txn, table, key)?),
+            }
+            Ok(true)
         }
-        (RowChange::CompareAndSet { new, .. }, _) => new,
-        (RowChange::Delete, Some(_)) => None,
-    };
-    // The program's own functions run before anything is changed: they may panic.
-    let mut differences = Vec::with_capacity(table.indexes().len());
+        RowChange::Delete => delete(txn, table, key),
+    }
+}
+
+/// Gives a row of an indexed table that was found, when its value was `old`, another one; false when this
+/// transaction has taken it out since.
+pub(crate) fn change_found(
+    txn: &mut Transaction,
+    table: &TableState,
+    key: &[u8],
+    found: &Found,
+    [old, new]: [&[u8]; 2],
+) -> std::result::Result<bool, Failed> {
+    // The program's own functions run before anything is changed, here and below: they may panic.
+    let mut differences = Vec::new();
     for index in table.indexes() {
         let extract = index.extract(table)?;
-        let keys = |value: Option<&[u8]>| match value {
-            Some(value) => extract.keys_of(table, key, value),
-            None => Ok(Vec::new()),
-        };
-        differences.push(Difference::between(keys(old.as_deref())?, keys(new)?));
+        if !extract.gives_same_keys(table, key, old, new)? {
+            let [old, new] = [old, new].map(|value| extract.keys_of(table, key, value));
+            differences.push((index, Difference::between(old?, new?)));
+        }
+    }
+    if differences.is_empty() {
+        return Ok(txn.change_found(found, key, new)?);
     }
     txn.atomically(|txn| {
-        match new {
-            Some(value) => txn.put(tree, key, value)?,
-            None => drop(txn.delete(tree, key)?),
-        }
-        for (index, difference) in table.indexes().iter().zip(&differences) {
-            for gone in &difference.gone {
-                remove_entry(txn, table, index, gone, key)?;
-            }
-            for come in &difference.come {
-                add_entry(txn, table, index, come, key)?;
+        let is_there = txn.change_found(found, key, new)?;
+        if is_there {
+            for (index, difference) in &differences {
+                change_entries(txn, table, index, difference, key)?;
             }
         }
-        Ok::<_, Failed>(())
-    })?;
-    Ok(true)
+        Ok(is_there)
+    })
+}
+
+fn insert(
+    txn: &mut Transaction,
+    table: &TableState,
+    key: &[u8],
+    value: &[u8],
+) -> std::result::Result<(), Failed> {
+    let come = all_keys(table, key, value)?;
+    txn.atomically(|txn| {
+        txn.insert(table.tree(), key, value)?;
+        for (index, come) in table.indexes().iter().zip(come) {
+            let gone = Vec::new();
+            change_entries(txn, table, index, &Difference { gone, come }, key)?;
+        }
+        Ok(())
+    })
+}
+
+fn update(
+    txn: &mut Transaction,
+    table: &TableState,
+    key: &[u8],
+    value: &[u8],
+) -> std::result::Result<bool, Failed> {
+    let mut old = Vec::new();
+    match txn.find_to_change(table.tree(), key, &mut old)? {
+        Some(found) => change_found(txn, table, key, &found, [&old, value]),
+        None => Ok(false),
+    }
+}
+
+fn delete(
+    txn: &mut Transaction,
+    table: &TableState,
+    key: &[u8],
+) -> std::result::Result<bool, Failed> {
+    let mut old = Vec::new();
+    if txn.find_to_change(table.tree(), key, &mut old)?.is_none() {
+        return Ok(false);
+    }
+    let gone = all_keys(table, key, &old)?;
+    txn.atomically(|txn| {
+        txn.delete(table.tree(), key)?;
+        for (index, gone) in table.indexes().iter().zip(gone) {
+            let come = Vec::new();
+            change_entries(txn, table, index, &Difference { gone, come }, key)?;
+        }
+        Ok(true)
+    })
+}
+
+/// What each index of a table finds a row by.
+fn all_keys(table: &TableState, key: &[u8], value: &[u8]) -> Result<Vec<Vec<Vec<u8>>>> {
+    let indexes = table.indexes().iter();
+    indexes
+        .map(|index| index.extract(table)?.keys_of(table, key, value))
+        .collect()
 }
 
 /// Deletes the rows of a range of an indexed table, with their entries.
@@ -143,6 +216,22 @@ pub(crate) fn delete_range(
             }
         }
     })
+}
+
+fn change_entries(
+    txn: &mut Transaction,
+    table: &TableState,
+    index: &IndexState,
+    difference: &Difference,
+    key: &[u8],
+) -> std::result::Result<(), Failed> {
+    for gone in &difference.gone {
+        remove_entry(txn, table, index, gone, key)?;
+    }
+    for come in &difference.come {
+        add_entry(txn, table, index, come, key)?;
+    }
+    Ok(())
 }
 
 fn check_registered(table: &TableState) -> Result<()> {

@@ -9,9 +9,10 @@
 //! | not unique | encoding of `I`, then of the row's key | nothing |
 //! | unique | encoding of `I` | encoding of the row's key |
 //!
-//! Every change of a row of an indexed table passes [`change_row`]: it locks the row, asks the extractor
-//! what the row was and will be found by, changes the row, and then the entries that differ; all of it in
-//! the transaction, and undone as one when any part fails. The entries are rows like others: their locks
+//! Every change of a row of an indexed table passes [`change_row`] or [`change_found`]: they lock the row, ask the
+//! extractor what the row was and will be found by, change the row, and then the entries that differ; all of it in
+//! the transaction, and undone as one when any part fails. A change that leaves the index keys as they were, as most
+//! do, costs the asking only. The entries are rows like others: their locks
 //! and the gaps between them make what is read through an index as serializable as a scan.
 //!
 //! Name, uniqueness and *definition* of an index stand in the table's row of the catalog; the extractor is
@@ -53,7 +54,7 @@ pub(crate) use build::{drop, fill_loaded, give_up_interrupted_builds};
 pub use cursor::IndexCursor;
 pub use error::IndexError;
 pub use handle::{Index, IndexSpec};
-pub(crate) use maintain::{Failed, RowChange, change_row, delete_range};
+pub(crate) use maintain::{Failed, RowChange, change_found, change_row, delete_range};
 pub use state::IndexInfo;
 pub(crate) use state::{IndexSets, IndexState};
 pub(crate) use verify::compare;

@@ -91,7 +91,8 @@ pub fn no_variant(name: &'static str, tag: u8) -> DecodeError {
     DecodeError::new("the tag of a variant", tag.to_string()).within(name)
 }
 
-/// Decodes all of `bytes`.
+/// Decodes all of `bytes`. Inlined: who looks at a part of a value then copies that part alone.
+#[inline]
 pub(crate) fn whole<T>(
     mut bytes: &[u8],
     decode: impl FnOnce(&mut &[u8]) -> Result<T, DecodeError>,
@@ -99,11 +100,16 @@ pub(crate) fn whole<T>(
     let decoded = decode(&mut bytes)?;
     match bytes.len() {
         0 => Ok(decoded),
-        left => {
-            let expected = format!("nothing behind {}", std::any::type_name::<T>());
-            Err(DecodeError::new(expected, format!("{left} more bytes")))
-        }
+        left => Err(left_over(std::any::type_name::<T>(), left)),
     }
+}
+
+#[cold]
+fn left_over(name: &str, left: usize) -> DecodeError {
+    DecodeError::new(
+        format!("nothing behind {name}"),
+        format!("{left} more bytes"),
+    )
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use super::decode::DecodeError;
 
+/// Bytes that an encoding is given from the start: enough for most keys.
+pub(super) const ROOM: usize = 48;
+
 /// A type whose values are keys, in an order that their encodings keep.
 ///
 /// Implemented for numbers, `bool`, `char`, `String`, `Vec<u8>`, tuples up to eight, arrays, `Option` and
@@ -60,7 +63,7 @@ pub trait Key: Sized {
 
     /// The encoding alone.
     fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(ROOM);
         self.encode(&mut out);
         out
     }
@@ -112,7 +115,7 @@ pub trait AsPrefix<K> {
 
 /// The encoding of what stands for a key.
 pub(crate) fn key_bytes<K>(key: &impl AsKey<K>) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(ROOM);
     key.encode_key(&mut out);
     out
 }

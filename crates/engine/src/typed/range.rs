@@ -1,6 +1,6 @@
 //! Ranges of typed keys, written as Rust's own ranges.
 
-use super::key::{AsKey, AsPrefix, key_bytes};
+use super::key::{AsKey, AsPrefix, ROOM, key_bytes};
 use crate::range;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -78,7 +78,7 @@ impl<K, Q: AsKey<K>> TypedRange<K> for (Bound<Q>, Bound<Q>) {
 
 /// The range of all encodings that begin with `prefix`.
 pub(crate) fn of_prefix<K>(prefix: &impl AsPrefix<K>) -> Bytes {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(ROOM);
     prefix.encode_prefix(&mut bytes);
-    range::prefix(&bytes)
+    range::prefix(bytes)
 }

@@ -262,7 +262,8 @@ impl<K: Key, V: Value> TypedTable<K, V> {
     /// # Errors
     /// Those of [`Transaction::scan`].
     pub fn scan(&self, tx: &Transaction, range: impl TypedRange<K>) -> Result<TypedCursor<K, V>> {
-        tx.scan(&self.table, range.encoded()).map(TypedCursor::new)
+        tx.cursor(&self.table, range.encoded())
+            .map(TypedCursor::new)
     }
 
     /// The rows whose keys begin with `prefix`: the leading parts of a tuple or of a derived struct, the
@@ -283,7 +284,7 @@ impl<K: Key, V: Value> TypedTable<K, V> {
     /// # Ok(()) }
     /// ```
     pub fn prefix(&self, tx: &Transaction, prefix: impl AsPrefix<K>) -> Result<TypedCursor<K, V>> {
-        tx.scan(&self.table, of_prefix(&prefix))
+        tx.cursor(&self.table, of_prefix(&prefix))
             .map(TypedCursor::new)
     }
 

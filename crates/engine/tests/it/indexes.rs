@@ -142,7 +142,7 @@ fn indexes_follow_random_changes() {
                 let is_taken = changed.iter().any(|(other, p)| {
                     *other != number && p.badge.is_some() && p.badge == new.badge
                 });
-                match random.random_range(0..10) {
+                match random.random_range(0..13) {
                     0..5 => match world.people.put(&tx, number, &new) {
                         Ok(()) => {
                             assert!(!is_taken);
@@ -167,6 +167,30 @@ fn indexes_follow_random_changes() {
                         let before = changed.len();
                         changed.retain(|number, _| !range.contains(number));
                         assert_eq!(count as usize, before - changed.len());
+                    }
+                    9 => {
+                        let expected = changed.get(&number).cloned();
+                        let people = &world.people;
+                        match people.compare_and_set(&tx, number, expected.as_ref(), Some(&new)) {
+                            Ok(done) => {
+                                assert!(done && !is_taken);
+                                changed.insert(number, new);
+                            }
+                            Err(Error::UniqueViolation { .. }) => assert!(is_taken),
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    // Some keys change, or none.
+                    10 | 11 => {
+                        let modify = |person: &mut Person| {
+                            person.languages = new.languages.clone();
+                            Ok(())
+                        };
+                        let found = world.people.modify(&tx, number, modify).unwrap();
+                        assert_eq!(found, changed.contains_key(&number));
+                        if let Some(person) = changed.get_mut(&number) {
+                            person.languages = new.languages.clone();
+                        }
                     }
                     _ => match saved.take() {
                         None => saved = Some((tx.savepoint().unwrap(), changed.clone())),

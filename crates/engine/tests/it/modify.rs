@@ -205,6 +205,16 @@ fn indexes_follow_and_their_refusal_leaves_the_row() {
     assert!(between.unwrap());
     tx.commit().unwrap();
     assert_eq!((numbers("King"), numbers("Murray")), (vec![], vec![8]));
+    // The row that is found is another one when it is changed.
+    let tx = db.begin().unwrap();
+    let within = people.modify(&tx, 8, |person| {
+        people.put(&tx, 8, &crate::people::person("Bartik", 3))?;
+        person.badge = Some(4);
+        Ok(())
+    });
+    assert!(within.unwrap());
+    tx.commit().unwrap();
+    assert_eq!((numbers("Bartik"), numbers("Murray")), (vec![], vec![8]));
     assert_sound(&db);
 }
 
