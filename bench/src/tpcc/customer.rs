@@ -31,12 +31,11 @@ impl Who {
             Who::Number(customer) => return Ok(*customer),
             Who::LastName(last) => last,
         };
-        let mut rows = tables
-            .customer_by_name
-            .prefix(tx, &key::last_name(at, last))?;
+        let rows = tables.customer_by_name.prefix(tx, (at, *last))?;
         let mut named = Vec::with_capacity(8);
-        while let Some((key, _)) = rows.next()? {
-            named.push(key::customer_of(key));
+        for keys in rows.keys() {
+            let (_, key) = keys?;
+            named.push(key::number_of(key));
         }
         let middle = named.len().div_ceil(2).checked_sub(1);
         let found = middle.and_then(|middle| named.get(middle)).copied();

@@ -6,13 +6,9 @@
 //! | 40..48 | district                                  |
 //! | 8..40  | customer, order, item, or count           |
 //! | 0..8   | order line                                |
-//!
-//! The two indexes have longer keys.
-
-use super::layout::Text;
 
 /// Which district.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(longshore::Key, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct DistrictId {
     pub(super) warehouse: u16,
     pub(super) district: u8,
@@ -62,55 +58,22 @@ pub(super) fn history(client: u32, payment: u32) -> Key {
 
 /// The customer, order or item in a key.
 pub(super) fn number(key: &[u8]) -> u32 {
-    let key = key.first_chunk().expect("a key has eight bytes or more");
-    (u64::from_be_bytes(*key) >> 8) as u32
+    number_of(u64::from_be_bytes(
+        key.try_into().expect("a key has eight bytes"),
+    ))
 }
 
-/// Length of what the keys of one last name begin with.
-const LAST_NAME_BYTES: usize = 3 + 16;
-
-/// What the index keys of one last name begin with.
-pub(super) fn last_name(at: DistrictId, last: &Text<16>) -> [u8; LAST_NAME_BYTES] {
-    let mut key = [0; LAST_NAME_BYTES];
-    key[..3].copy_from_slice(&district(at)[..3]);
-    key[3..].copy_from_slice(last.padded());
-    key
+/// The customer, order or item in a key taken as a number.
+pub(super) fn number_of(key: u64) -> u32 {
+    (key >> 8) as u32
 }
 
-/// The index key of a customer.
-pub(super) fn customer_by_name(
-    at: DistrictId,
-    last: &Text<16>,
-    first: &Text<16>,
-    customer: u32,
-) -> [u8; LAST_NAME_BYTES + 16 + 4] {
-    let mut key = [0; LAST_NAME_BYTES + 16 + 4];
-    key[..LAST_NAME_BYTES].copy_from_slice(&last_name(at, last));
-    key[LAST_NAME_BYTES..LAST_NAME_BYTES + 16].copy_from_slice(first.padded());
-    key[LAST_NAME_BYTES + 16..].copy_from_slice(&customer.to_be_bytes());
-    key
-}
-
-/// The index key of a customer's order; later ones are lower.
-pub(super) fn order_by_customer(at: DistrictId, customer: u32, order: u32) -> [u8; 12] {
-    let mut key = [0; 12];
-    key[..8].copy_from_slice(&self::customer(at, customer));
-    key[8..].copy_from_slice(&(!order).to_be_bytes());
-    key
-}
-
-/// The customer at the end of a key of the index by name.
-pub(super) fn customer_of(key: &[u8]) -> u32 {
-    tail(key)
-}
-
-/// The order at the end of a key of the index by customer.
-pub(super) fn order_of(key: &[u8]) -> u32 {
-    !tail(key)
-}
-
-fn tail(key: &[u8]) -> u32 {
-    u32::from_be_bytes(*key.last_chunk().expect("index keys end with a number"))
+/// The district in a key taken as a number.
+pub(super) fn district_of(key: u64) -> DistrictId {
+    DistrictId {
+        warehouse: (key >> 48) as u16,
+        district: (key >> 40) as u8,
+    }
 }
 
 #[cfg(test)]
@@ -131,18 +94,8 @@ mod tests {
         assert!(order_line(AT, 7, 15) < order_line(AT, 8, 1));
         assert!(order_line(AT, u32::MAX, 15) < order_line(next, 0, 0));
         assert!(stock(1, u32::MAX) < stock(2, 0));
-        assert_eq!(number(&order_line(AT, 4711, 3)), 4711);
-    }
-
-    #[test]
-    fn names_are_ordered_as_texts_and_orders_newest_first() {
-        let key =
-            |last: &[u8], first: &[u8]| customer_by_name(AT, &Text::of(last), &Text::of(first), 77);
-        assert!(key(b"BAR", b"z") < key(b"BARBAR", b"a"));
-        assert!(key(b"BAR", b"a") < key(b"BAR", b"aa"));
-        assert!(key(b"BAR", b"a").starts_with(&last_name(AT, &Text::of(b"BAR"))));
-        assert_eq!(customer_of(&key(b"BAR", b"a")), 77);
-        assert!(order_by_customer(AT, 5, 9) < order_by_customer(AT, 5, 8));
-        assert_eq!(order_of(&order_by_customer(AT, 5, 9)), 9);
+        let line = order_line(AT, 4711, 3);
+        assert_eq!(number(&line), 4711);
+        assert_eq!(district_of(u64::from_be_bytes(line)), AT);
     }
 }

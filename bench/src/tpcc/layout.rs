@@ -2,6 +2,7 @@
 //!
 //! A row that is read to have one field changed is neither taken apart nor put together again.
 
+use longshore::{DecodeError, Key, Value};
 use std::marker::PhantomData;
 
 /// What a field can hold.
@@ -66,11 +67,6 @@ impl<const N: usize> Text<N> {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length).min(N)]
-    }
-
-    /// The text with zeros behind, which keeps the order of texts.
-    pub(super) fn padded(&self) -> &[u8; N] {
-        &self.bytes
     }
 }
 
@@ -163,6 +159,50 @@ impl<R: Layout> Row<R, [u8; 0]> {
     }
 }
 
+/// What indexes are told of a row.
+impl<R: Layout, const N: usize> Value for Row<R, [u8; N]> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes);
+    }
+
+    #[inline]
+    fn decode(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
+        const { assert!(N == R::WIDTH) };
+        let kind = PhantomData;
+        match bytes.split_first_chunk() {
+            Some((row, rest)) => {
+                *bytes = rest;
+                Ok(Row { bytes: *row, kind })
+            }
+            None => Err(truncated(N, bytes.len())),
+        }
+    }
+}
+
+/// With the zeros behind it, which keep the order of texts; no text ends with one.
+impl<const N: usize> Key for Text<N> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
+        let Some((padded, rest)) = bytes.split_first_chunk::<N>() else {
+            return Err(truncated(N, bytes.len()));
+        };
+        *bytes = rest;
+        let zeros = padded.iter().rev().take_while(|byte| **byte == 0);
+        Ok(Text {
+            length: (N - zeros.count()) as u16,
+            bytes: *padded,
+        })
+    }
+}
+
+#[cold]
+fn truncated(expected: usize, found: usize) -> DecodeError {
+    DecodeError::new(format!("{expected} bytes"), found.to_string())
+}
+
 /// Declares a kind of row, with its table and its fields in order.
 macro_rules! layout {
     ($(#[$doc:meta])* $row:ident in $table:literal { $($field:ident: $type:ty,)* }) => {
@@ -228,5 +268,15 @@ mod tests {
     fn bytes_of_another_length_are_no_row() {
         assert!(Row::<Mixed, _>::over([0; Mixed::WIDTH - 1]).is_none());
         assert!(Row::<Mixed, _>::over([0; Mixed::WIDTH]).is_some());
+    }
+
+    #[test]
+    fn texts_are_keys_in_the_order_of_texts() {
+        let key = |last: &[u8], first: &[u8]| (Text::<16>::of(last), Text::<16>::of(first));
+        let bytes = |last: &[u8], first: &[u8]| key(last, first).to_bytes();
+        assert!(bytes(b"BAR", b"z") < bytes(b"BARBAR", b"a"));
+        assert!(bytes(b"BAR", b"a") < bytes(b"BAR", b"aa"));
+        assert_eq!(Key::from_bytes(&bytes(b"BAR", b"a")), Ok(key(b"BAR", b"a")));
+        assert!(Text::<16>::from_bytes(b"BAR").is_err());
     }
 }

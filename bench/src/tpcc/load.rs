@@ -66,7 +66,6 @@ pub(super) fn load(
             .map(|(row, (at, customer))| (key::history(0, row), population.history(at, customer))),
     )?;
     rows += load_orders(&loader, tables, population)?;
-    rows += load_indexes(&loader, tables, population)?;
     progress.clear();
     Ok(rows)
 }
@@ -99,31 +98,6 @@ fn load_orders(loader: &Loader, tables: &Tables, population: &Population) -> Res
         })
     });
     rows += loader.fill(&tables.order_line, lines)?;
-    Ok(rows)
-}
-
-fn load_indexes(loader: &Loader, tables: &Tables, population: &Population) -> Result<u64> {
-    let scale = population.scale;
-    let by_name = scale.districts().flat_map(|at| {
-        let mut keys: Vec<_> = (1..=scale.customers)
-            .map(|customer| {
-                let (first, last) = population.name(at, customer);
-                key::customer_by_name(at, &last, &first, customer)
-            })
-            .collect();
-        keys.sort_unstable();
-        keys.into_iter().map(|key| (key, Row::empty()))
-    });
-    let mut rows = loader.fill(&tables.customer_by_name, by_name)?;
-    let by_customer = scale.districts().flat_map(|at| {
-        let mut keys: Vec<_> = (1..)
-            .zip(population.customers_by_order(at))
-            .map(|(order, customer)| key::order_by_customer(at, customer, order))
-            .collect();
-        keys.sort_unstable();
-        keys.into_iter().map(|key| (key, Row::empty()))
-    });
-    rows += loader.fill(&tables.order_by_customer, by_customer)?;
     Ok(rows)
 }
 

@@ -19,6 +19,7 @@ mod consistency;
 mod customer;
 mod delivery;
 mod figures;
+mod index;
 mod key;
 mod layout;
 mod load;

@@ -150,11 +150,7 @@ impl NewOrder {
         row.set(Order::LINES, self.lines.len() as u8);
         row.set(Order::ALL_LOCAL, u8::from(self.lines.iter().all(is_local)));
         tables.order.insert(tx, &key, &row)?;
-        tables.new_order.insert(tx, &key, &Row::empty())?;
-        let by_customer = key::order_by_customer(self.at, self.customer, order);
-        tables
-            .order_by_customer
-            .insert(tx, &by_customer, &Row::empty())
+        tables.new_order.insert(tx, &key, &Row::empty())
     }
 }
 

@@ -42,10 +42,10 @@ impl OrderStatus {
             row.get(Customer::LAST),
             row.get(Customer::BALANCE),
         ));
-        let mut orders = tables.order_by_customer.prefix(tx, &at)?;
-        let newest = orders.next()?.map(|(key, _)| key::order_of(key));
-        let order = newest.ok_or_else(|| Error::other("a customer has no order"))?;
-        let at = key::order(self.at, order);
+        let orders = tables.order_by_customer.find(tx, (self.at, customer))?;
+        let newest = orders.keys().next_back().transpose()?;
+        let (_, order) = newest.ok_or_else(|| Error::other("a customer has no order"))?;
+        let at = key::order(self.at, key::number_of(order));
         let row = tables.order.get(tx, &at)?;
         black_box((row.get(Order::DATE), row.get(Order::CARRIER)));
         let mut lines = tables.order_line.prefix(tx, &at[..ORDER_BYTES])?;

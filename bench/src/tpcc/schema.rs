@@ -1,4 +1,4 @@
-//! The nine tables and two indexes (clause 1.3). Amounts are in cents, rates in parts of ten thousand.
+//! The nine tables (clause 1.3). Amounts are in cents, rates in parts of ten thousand.
 
 use super::layout::{Text, layout};
 
@@ -117,16 +117,6 @@ layout! {
         DISTRICT_INFO: [u8; 240],
         DATA: Text<50>,
     }
-}
-
-layout! {
-    /// Index: customers of a district by last name, then first name.
-    CustomerByName in "customer_by_name" {}
-}
-
-layout! {
-    /// Index: orders of a customer, the newest first.
-    OrderByCustomer in "order_by_customer" {}
 }
 
 /// A dollar, in cents.

@@ -81,6 +81,20 @@ fn every_kind_of_transaction_leaves_the_data_consistent_at_each_level() {
             check(2, &violations)
                 .unwrap_or_else(|error| panic!("{isolation:?}, {kind:?}: {error}"));
         }
+        let report = site.db.verify().unwrap();
+        assert!(report.is_sound(), "{isolation:?}: {:?}", report.faults);
+        let mut compared = Vec::new();
+        for table in &report.tables {
+            let indexes = table.indexes.iter().filter(|index| index.is_compared);
+            compared.extend(
+                indexes.map(|index| (index.info.name.as_str(), index.entries == table.rows)),
+            );
+        }
+        assert_eq!(
+            compared,
+            [("by name", true), ("by customer", true)],
+            "{isolation:?}"
+        );
     }
 }
 
