@@ -6,6 +6,12 @@
 //! itself. One search breaks them all, however many there are: a holder that wants more of a row may
 //! close one with each reader of it.
 //!
+//! That is enough although newcomers pass waiters (`queue`). A waiter that is passed waits for somebody
+//! new without a wait of its own beginning, but whoever passes runs, and waits for nobody: if a circle
+//! closes through the two, it is when the one that passed lines up elsewhere, and then it searches. A
+//! waiter that has been called and not come stands in its queue as before, in the same wait, so that
+//! search finds it and whom it waits for.
+//!
 //! A search walks the graph depth first, one bucket at a time, never holding two latches, so what it
 //! has seen may be over. A path that leads back to its start is therefore confirmed: every edge is read
 //! again, and then every owner must still be in the wait in which it was found. While an owner waits it

@@ -18,6 +18,7 @@ use super::name::LockName;
 use super::owner::Owner;
 use super::queue::OwnerIndex;
 use super::wait::Wait;
+use super::wakes::Wakes;
 use longshore_base::sync::atomic::Ordering;
 use longshore_base::{StoreId, crash_point};
 
@@ -141,21 +142,23 @@ impl LockManager {
     /// Releases the locks on the rows of a table that is held in a mode that covers them all.
     fn drop_rows(&self, owner: &mut Owner, at: usize) {
         let (store, index) = (owner.tables[at].store, owner.index);
+        let mut wakes = Wakes::default();
         owner.held.retain(|hash| {
             let name = LockName::of_row_in(store, *hash);
-            !name.is_some_and(|name| self.drop_row(index, name))
+            !name.is_some_and(|name| self.drop_row(index, name, &mut wakes))
         });
         owner.tables[at].rows = 0;
         self.shrink_list(owner);
+        self.wake(wakes);
     }
 
     /// Releases the lock on a row; false if there is none, for the list has words that two stores share.
     ///
     /// The commit will be left in the table's word, not here.
-    fn drop_row(&self, owner: OwnerIndex, name: LockName) -> bool {
+    fn drop_row(&self, owner: OwnerIndex, name: LockName, wakes: &mut Wakes) -> bool {
         let mut latched = self.latch(name.hash());
         let is_held = latched.release(name, owner).is_some();
-        self.let_next_pass(&mut latched, name);
+        self.serve(&mut latched, name, wakes);
         is_held
     }
 }

@@ -22,7 +22,7 @@ impl LockManager {
     fn mode_held(&self, owner: &Owner, name: LockName) -> Mode {
         let latched = self.latch(name.hash());
         let mut requests = latched.of(name);
-        let own = requests.find(|request| request.owner == owner.index);
+        let own = requests.find(|request| request.owner() == owner.index);
         own.map_or(Mode::NONE, |request| request.held)
     }
 }

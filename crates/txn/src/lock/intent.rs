@@ -180,7 +180,7 @@ impl LockManager {
         let name = LockName::of_table(store);
         let held = {
             let latched = self.latch(name.hash());
-            let mine = latched.of(name).find(|r| r.owner == owner.index);
+            let mine = latched.of(name).find(|r| r.owner() == owner.index);
             mine.expect("H3: a word that somebody cleared is a request")
                 .held
         };
@@ -254,7 +254,7 @@ impl LockManager {
                 return Ok(());
             }
             let fits = |mode: &Mode| {
-                let mut others = latched.of(name).filter(|r| r.owner != owner);
+                let mut others = latched.of(name).filter(|r| r.owner() != owner);
                 others.all(|r| r.held.is_compatible(*mode))
             };
             let modes = [seen.mode(), Mode::INTENT_SHARED];

@@ -8,11 +8,12 @@ use super::escalation::Escalation;
 use super::mode::{Above, Mode};
 use super::name::LockName;
 use super::owner::{Owner, OwnerSlot};
-use super::queue::{Acquired, OwnerIndex};
+use super::queue::{Acquired, OWNERS_MAX, OwnerIndex};
 use super::stats::Counters;
 use super::table::TableHold;
 use super::table_word::TableWords;
 use super::wait::Wait;
+use super::wakes::Wakes;
 use crate::version::Past;
 use longshore_base::sync::Mutex;
 use longshore_base::sync::atomic::{
@@ -29,7 +30,7 @@ use std::time::Duration;
 pub struct LockOptions {
     /// Memory for buckets, requests and lists of locks held.
     pub bytes_max: usize,
-    /// Transactions that may be open at a time.
+    /// Transactions that may be open at a time; at most 65,536.
     pub owners_max: usize,
     /// How often a waiting transaction looks for deadlocks again.
     pub search_interval: Duration,
@@ -94,11 +95,15 @@ pub enum GapCheck {
 
 impl LockManager {
     /// A lock table without locks. `log` says which commits are durable.
+    ///
+    /// # Panics
+    /// If `owners_max` is above its bound.
     pub fn new(
         options: LockOptions,
         log: Arc<dyn Durability>,
         env: Arc<dyn Environment>,
     ) -> Arc<LockManager> {
+        assert!(options.owners_max <= OWNERS_MAX, "requests number them");
         let share = options.bytes_max / BUCKETS_SHARE / size_of::<Bucket>();
         let buckets = (share.clamp(BUCKETS_MIN, BUCKETS_MAX) + 1).next_power_of_two() / 2;
         let now = env.now().as_nanos() as u64;
@@ -352,24 +357,26 @@ impl LockManager {
     ///
     /// `commit` is [`Dependency::NONE`] for a transaction that has changed nothing or undone it all.
     pub fn release_all(&self, owner: &mut Owner, commit: Dependency) {
+        let mut wakes = Wakes::default();
         for &hash in &owner.held {
-            self.release_row(owner.index, hash, commit);
+            self.release_row(owner.index, hash, commit, &mut wakes);
         }
         if owner.held.spilled() {
             self.give_back(owner.held.capacity() * size_of::<u64>());
         }
         owner.held = SmallVec::new();
-        self.release_tables(owner, commit);
+        self.release_tables(owner, commit, &mut wakes);
         self.counters.acquired.add(owner.acquired);
         owner.acquired = 0;
         self.slot(owner.index).leave();
+        self.wake(wakes);
     }
 
     /// Ends what `owner` holds on tables, those taken last first.
     #[inline]
-    fn release_tables(&self, owner: &mut Owner, commit: Dependency) {
+    fn release_tables(&self, owner: &mut Owner, commit: Dependency, wakes: &mut Wakes) {
         for hold in owner.tables.iter().rev() {
-            self.release_table(owner, hold, commit);
+            self.release_table(owner, hold, commit, wakes);
         }
         if owner.tables.spilled() {
             self.give_back(owner.tables.capacity() * size_of::<TableHold>());
@@ -379,7 +386,7 @@ impl LockManager {
 
     /// Ends one lock on a row.
     #[inline]
-    fn release_row(&self, owner: OwnerIndex, hash: u64, commit: Dependency) {
+    fn release_row(&self, owner: OwnerIndex, hash: u64, commit: Dependency, wakes: &mut Wakes) {
         let mut latched = self.latch(hash);
         let Some(released) = latched.release_any(hash, owner) else {
             return;
@@ -388,14 +395,14 @@ impl LockManager {
             let before = latched.last_commit();
             latched.raise_last_commit(self.merge(before, commit));
         }
-        self.let_next_pass(&mut latched, released.name());
+        self.serve(&mut latched, released.name(), wakes);
     }
 
-    /// Grants what nothing blocks any more, after a request has left.
+    /// Sees to those whom nothing blocks any more, after a request has left.
     #[inline]
-    pub(super) fn let_next_pass(&self, latched: &mut Latched<'_>, name: LockName) {
+    pub(super) fn serve(&self, latched: &mut Latched<'_>, name: LockName, wakes: &mut Wakes) {
         if latched.has_waiters(name) {
-            latched.grant(name, |index| self.slot(index).grant());
+            latched.serve(name, |index, turn| self.tell(index, turn, wakes));
         }
         if latched.is_spilled() {
             self.tidy(latched);
@@ -429,10 +436,10 @@ impl LockManager {
         let latched = self.latch(boundary.hash());
         let mut check = GapCheck::Free;
         for request in latched.of(boundary) {
-            if request.owner != owner.index && !request.held.is_compatible(Mode::INSERT) {
+            if request.owner() != owner.index && !request.held.is_compatible(Mode::INSERT) {
                 return GapCheck::Blocked;
             }
-            if request.owner == owner.index && request.held.reads_gap() {
+            if request.owner() == owner.index && request.held.reads_gap() {
                 check = GapCheck::Mine;
             }
         }

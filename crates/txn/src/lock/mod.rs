@@ -22,8 +22,9 @@
 //! waits, and searches the leaf again. An insert that had to wait for the gap keeps what it waited for
 //! (gap I) to the end of its transaction, so that readers cannot starve it between wait and retry.
 //!
-//! Requests are granted first come, first served, with conversions first: see `queue`. Waits end by a
-//! grant, by time, by a deadlock or by another thread: see `wait` and `deadlock`.
+//! Who waits is served in order, conversions first, but newcomers who run may pass a waiter who sleeps, a
+//! bounded number of times: see `queue`. Waits end by a grant, by time, by a deadlock or by another thread:
+//! see `wait` and `deadlock`.
 //!
 //! # Why this is serializable
 //! Locks are held until the commit record is in the log (strict two-phase locking), so it is enough
@@ -95,6 +96,7 @@ mod table;
 mod table_word;
 mod views;
 mod wait;
+mod wakes;
 
 pub use dependency::{CommitLevel, Dependency};
 pub use error::LockError;

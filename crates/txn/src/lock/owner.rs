@@ -5,7 +5,8 @@
 //! threads may look into. Before a request lines up, its owner describes the wait in the slot
 //! (`begin_wait`). Whoever grants the request, under the bucket's latch, leaves the verdict `Granted`
 //! there; a deadlock search leaves `Victim`, and another thread may leave `Cancelled`. The owner
-//! sleeps until there is a verdict or its time is up, and ends the wait (`end_wait`).
+//! sleeps until there is a verdict or its time is up, and ends the wait (`end_wait`). It is no end of the
+//! wait to be called for the lock, under the same latch: the owner looks, and may have to sleep on.
 //!
 //! A cancellation is for a transaction, not for a wait: it is kept in the slot, and each wait begun later
 //! looks for it. It is stored before the cell is looked at, and the wait is in the cell before it is
@@ -14,7 +15,7 @@
 //! # Invariants
 //! W1. A verdict is left only for a wait in progress: `Granted` under the latch of the bucket in which
 //! the request waits, `Victim` only when the wait's number is still the one that was searched,
-//! `Cancelled` only for a wait of the transaction meant.
+//! `Cancelled` only for a wait of the transaction meant. A call is for a wait in progress too.
 //! W2. `Granted` beats all else: an owner told to give up asks the bucket before it does.
 //!
 //! # Order
@@ -24,7 +25,7 @@ use super::dependency::Dependency;
 use super::intent::{IntentWords, WORDS};
 use super::mode::{Above, Mode};
 use super::name::LockName;
-use super::queue::OwnerIndex;
+use super::queue::{OwnerIndex, Turn};
 use super::table::{Place, TableHold};
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
 use longshore_base::sync::{Condvar, Mutex};
@@ -168,6 +169,16 @@ pub(crate) enum Verdict {
     Cancelled,
 }
 
+/// Why an owner has stopped sleeping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Roused {
+    /// The wait is over.
+    By(Verdict),
+    /// The lock was free.
+    Called,
+    TimedOut,
+}
+
 /// A wait in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
@@ -183,6 +194,8 @@ pub(crate) struct Waiting {
 struct WaitCell {
     waiting: Option<Waiting>,
     verdict: Option<Verdict>,
+    /// The owner has been called for the lock and has not heard it yet.
+    is_called: bool,
     number: u64,
 }
 
@@ -252,6 +265,7 @@ impl OwnerSlot {
         let mut cell = self.cell.lock();
         cell.number += 1;
         cell.verdict = None;
+        cell.is_called = false;
         cell.waiting = Some(Waiting {
             name,
             wanted,
@@ -271,9 +285,18 @@ impl OwnerSlot {
         cell.waiting.filter(|_| cell.verdict.is_none())
     }
 
-    /// Tells the owner that its request is granted. The caller holds the bucket's latch (W1).
-    pub fn grant(&self) {
-        self.cell.lock().verdict = Some(Verdict::Granted);
+    /// Leaves word that it is the owner's turn. The caller holds the bucket's latch (W1), and wakes the
+    /// owner later.
+    pub fn tell(&self, turn: Turn) {
+        let mut cell = self.cell.lock();
+        match turn {
+            Turn::Called => cell.is_called = true,
+            Turn::Granted => cell.verdict = Some(Verdict::Granted),
+        }
+    }
+
+    /// Wakes whoever sleeps here, to see what there is.
+    pub fn wake(&self) {
         self.wake.notify_one();
     }
 
@@ -288,16 +311,21 @@ impl OwnerSlot {
         is_current
     }
 
-    /// Sleeps until there is a verdict, for at most `limit`.
-    pub fn sleep(&self, limit: Duration) -> Option<Verdict> {
+    /// Sleeps until there is a verdict or a call, for at most `limit`.
+    pub fn sleep(&self, limit: Duration) -> Roused {
         let mut cell = self.cell.lock();
-        while cell.verdict.is_none() {
-            let (guard, timed_out) = self.wake.wait_timeout(cell, limit);
-            cell = guard;
-            if timed_out {
-                break;
+        let mut timed_out = false;
+        loop {
+            if let Some(verdict) = cell.verdict {
+                return Roused::By(verdict);
             }
+            if std::mem::take(&mut cell.is_called) {
+                return Roused::Called;
+            }
+            if timed_out {
+                return Roused::TimedOut;
+            }
+            (cell, timed_out) = self.wake.wait_timeout(cell, limit);
         }
-        cell.verdict
     }
 }

@@ -2,23 +2,45 @@
 //!
 //! # Protocol
 //! A request is *granted* when it holds what it wants, and *waits* otherwise; a waiting request that
-//! holds something is a *conversion*. The requests for one name keep this order in the list, other
-//! names in between:
+//! holds something is a *conversion*. The waiting requests for one name keep this order in the list,
+//! those granted and those for other names anywhere between:
 //!
 //! ```text
-//!     granted, in any order | conversions, first come first | new waiters, first come first
+//!     conversions, first come first | new waiters, first come first
 //! ```
 //!
 //! A request is *blocked* by each other owner's request for its name that holds a mode incompatible
 //! with the wanted one, and by each waiting request before it whose wanted mode is incompatible.
 //!
+//! When nothing blocks a request any more, it is the turn of its owner, who sleeps:
+//!
+//! | the request | its owner is | and then |
+//! |---|---|---|
+//! | has patience | *called*: the lock stays free until it comes | takes it (`claim`), or finds that somebody has it again, and sleeps on |
+//! | has none left, or is a conversion | *granted* the lock by whoever let go of it | finds that it has it |
+//!
+//! A newcomer who is compatible with all that is held *passes* the waiters, if the first of those in
+//! its way has been called and has patience left. Each time costs that waiter one of its patience, and to
+//! have come in vain costs a quarter of it.
+//!
+//! # Why not always grant
+//! A waiter who is granted the lock has it while it waits for a processor. With more threads than
+//! processors that is long, all others come to wait for that lock too, and from then on each
+//! acquisition costs two switches of threads: a convoy, which never ends by itself. A lock that is free
+//! meanwhile can be had by those who run. That nobody is called twice before it comes spares wake-ups.
+//!
 //! # Invariants
 //! Q1. The modes held on one name by different owners are pairwise compatible.
-//! Q2. A request waits only if it is blocked: whoever removes or weakens a request runs `grant`.
-//! Q3. Nobody starves: a request is never delayed by a new one that came after it, for that one is
-//! granted only when compatible with it; conversions pass new waiters, but only holders convert, and
-//! no incompatible holder comes in past a waiter.
+//! Q2. A request waits only if it is blocked, or its owner has been called: whoever removes or weakens a
+//! request runs `serve`, and so does, by releasing later, whoever passed.
+//! Q3. Nobody starves: a new waiter is passed by at most [`PATIENCE`] newcomers while it is the first in
+//! their way, and each before it likewise; else a newcomer is granted only what is compatible with what
+//! waiters want. A conversion is passed by nobody; conversions pass new waiters, but only holders convert.
 //! Q4. An owner has at most one request for a name.
+//!
+//! # Source
+//! Blasgen, Gray, Mitoma, Price, "The convoy phenomenon" (1979): who wakes a waiter does not give it the lock.
+//! We differ: those who wait are served in their order, and their patience ends.
 
 use super::mode::Mode;
 use super::name::LockName;
@@ -32,16 +54,39 @@ pub(crate) struct Request {
     /// The name's word, and what it leaves out.
     hash: u64,
     rest: u16,
-    pub owner: OwnerIndex,
+    /// The owner's index, which is below [`OWNERS_MAX`].
+    owner: u16,
     pub held: Mode,
     /// Covers `held`; the two differ while the request waits.
     pub wanted: Mode,
+    /// How many newcomers may still pass, while it waits.
+    patience: u8,
+    /// Its owner has been called and has not come yet.
+    is_called: bool,
 }
+
+/// Owners that there can be.
+pub(crate) const OWNERS_MAX: usize = 1 << u16::BITS;
+
+/// How many newcomers a new waiter lets pass; a few in unit tests, one under the model checker.
+const PATIENCE: u8 = match (cfg!(loom), cfg!(test)) {
+    (false, false) => 200,
+    (false, true) => 4,
+    (true, _) => 1,
+};
+/// What it costs to come in vain: who does so four times is granted the lock when it is free again.
+const VAIN: u8 = PATIENCE.div_ceil(4);
 
 impl Request {
     /// What it is for.
     pub fn name(&self) -> LockName {
         LockName::of_parts(self.hash, self.rest)
+    }
+
+    /// Whose it is.
+    #[inline]
+    pub fn owner(&self) -> OwnerIndex {
+        OwnerIndex::from(self.owner)
     }
 
     #[inline]
@@ -77,18 +122,37 @@ pub(crate) enum Acquired {
     Full,
 }
 
+/// What an owner whose turn has come is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// To come for the lock, which is free.
+    Called,
+    /// That it has the lock.
+    Granted,
+}
+
+/// What one who came for a lock found.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Claimed {
+    /// It has the lock now.
+    Granted,
+    /// Somebody has it again.
+    Passed,
+}
+
 /// What the end of a wait found.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Withdrawn {
     /// The request is gone, or back at the mode it held before.
     Yes,
-    /// It had been granted in the meantime.
+    /// It had been granted in the meantime, or could be.
     AlreadyGranted,
 }
 
 impl Queue {
-    /// Grants `mode` to `owner` if nobody is in the way.
+    /// Grants `mode` to `owner` if nobody is in the way, or only such as may be passed.
     #[inline]
     pub fn acquire(&mut self, name: LockName, owner: OwnerIndex, mode: Mode) -> Acquired {
         let mut mine = None;
@@ -97,7 +161,7 @@ impl Queue {
             if !request.is_for(name) {
                 continue;
             }
-            if request.owner == owner {
+            if request.owner() == owner {
                 mine = Some(at);
             } else if !request.wanted.is_compatible(mode) {
                 // Covers what is held as well as what a waiter before us wants.
@@ -106,9 +170,28 @@ impl Queue {
         }
         match mine {
             None if free => self.push(name, owner, mode, mode),
-            None => Acquired::Blocked,
+            None => self.pass(name, owner, mode),
             Some(at) => self.convert(name, at, mode),
         }
+    }
+
+    /// Grants `mode` to a newcomer, in whose way somebody is, if these are waiters who may be passed.
+    #[cold]
+    fn pass(&mut self, name: LockName, owner: OwnerIndex, mode: Mode) -> Acquired {
+        if self.of(name).any(|r| !r.held.is_compatible(mode)) {
+            return Acquired::Blocked;
+        }
+        let mut requests = self.0.iter();
+        let first = requests.position(|r| r.is_for(name) && !r.wanted.is_compatible(mode));
+        let first = first.expect("somebody is in the way");
+        if !self.0[first].is_called || self.0[first].patience == 0 {
+            return Acquired::Blocked;
+        }
+        let acquired = self.push(name, owner, mode, mode);
+        if acquired == Acquired::Granted {
+            self.0[first].patience -= 1;
+        }
+        acquired
     }
 
     /// Strengthens the granted request at `at` if no other holder and no earlier conversion objects.
@@ -145,6 +228,7 @@ impl Queue {
         let mut mine = self.remove(at);
         debug_assert!(!mine.is_waiting(), "an owner waits for one lock at a time");
         mine.wanted = mine.held.supremum(mode);
+        mine.patience = 0;
         let first_new = |r: &Request| r.is_for(name) && r.is_waiting() && !is_conversion(r);
         let before = self.0.iter().position(first_new).unwrap_or(self.0.len());
         self.0.insert(before, mine);
@@ -168,41 +252,71 @@ impl Queue {
     /// two stores have one each.
     #[inline]
     pub fn release_any(&mut self, hash: u64, owner: OwnerIndex) -> Option<Request> {
-        let is_mine = |r: &Request| r.hash == hash && r.owner == owner;
+        let is_mine = |r: &Request| r.hash == hash && r.owner() == owner;
         let at = self.0.iter().position(is_mine)?;
         Some(self.remove(at))
     }
 
     /// Whether `owner` holds anything on `name`.
     pub fn is_held_by(&self, name: LockName, owner: OwnerIndex) -> bool {
-        let mine = self.of(name).find(|r| r.owner == owner);
+        let mine = self.of(name).find(|r| r.owner() == owner);
         mine.is_some_and(|r| r.held != Mode::NONE)
     }
 
-    /// Ends `owner`'s wait for `name` unless it has been granted.
+    /// Ends `owner`'s wait for `name`, unless it has the lock, or could have it.
     pub fn withdraw(&mut self, name: LockName, owner: OwnerIndex) -> Withdrawn {
-        match self.position(name, owner) {
-            Some(at) if self.0[at].is_waiting() => {
-                if is_conversion(&self.0[at]) {
-                    self.0[at].wanted = self.0[at].held;
-                } else {
-                    self.remove(at);
-                }
-                Withdrawn::Yes
+        let Some(at) = self.position(name, owner) else {
+            return Withdrawn::AlreadyGranted;
+        };
+        if self.take_if_free(at) {
+            return Withdrawn::AlreadyGranted;
+        }
+        if is_conversion(&self.0[at]) {
+            self.0[at].wanted = self.0[at].held;
+        } else {
+            self.remove(at);
+        }
+        Withdrawn::Yes
+    }
+
+    /// Sees to every waiting request for `name` that nothing blocks any more, in order; `tell` is to
+    /// tell the owners whose turn has come.
+    pub fn serve(&mut self, name: LockName, mut tell: impl FnMut(OwnerIndex, Turn)) {
+        for at in 0..self.0.len() {
+            let is_blocked = |queue: &Queue| queue.blockers(at).next().is_some();
+            let request = self.0[at];
+            if !request.is_for(name) || !request.is_waiting() || is_blocked(self) {
+                continue;
             }
-            _ => Withdrawn::AlreadyGranted,
+            let request = &mut self.0[at];
+            if request.patience == 0 {
+                request.held = request.wanted;
+                tell(request.owner(), Turn::Granted);
+            } else if !request.is_called {
+                request.is_called = true;
+                tell(request.owner(), Turn::Called);
+            }
         }
     }
 
-    /// Grants every waiting request for `name` that nothing blocks any more, in order.
-    pub fn grant(&mut self, name: LockName, mut granted: impl FnMut(OwnerIndex)) {
-        for at in 0..self.0.len() {
-            let request = self.0[at];
-            if request.is_for(name) && request.is_waiting() && self.blockers(at).next().is_none() {
-                self.0[at].held = request.wanted;
-                granted(request.owner);
-            }
+    /// `owner`, which waits for `name`, has come as it was called.
+    pub fn claim(&mut self, name: LockName, owner: OwnerIndex) -> Claimed {
+        let at = self.position(name, owner).expect("its owner waits");
+        if self.take_if_free(at) {
+            return Claimed::Granted;
         }
+        let request = &mut self.0[at];
+        request.is_called = false;
+        request.patience = request.patience.saturating_sub(VAIN);
+        Claimed::Passed
+    }
+
+    /// Grants the request at `at` unless it is blocked; whether it is granted now.
+    fn take_if_free(&mut self, at: usize) -> bool {
+        if self.blockers(at).next().is_none() {
+            self.0[at].held = self.0[at].wanted;
+        }
+        !self.0[at].is_waiting()
     }
 
     /// Whether anybody waits for `name`.
@@ -216,7 +330,7 @@ impl Queue {
         if let Some(at) = self.position(name, owner)
             && self.0[at].is_waiting()
         {
-            out.extend(self.blockers(at).map(|r| r.owner));
+            out.extend(self.blockers(at).map(|r| r.owner()));
         }
     }
 
@@ -281,9 +395,11 @@ impl Queue {
         self.0.push(Request {
             hash: name.hash(),
             rest: name.rest(),
-            owner,
+            owner: owner as u16,
             held,
             wanted,
+            patience: PATIENCE,
+            is_called: false,
         });
         Acquired::Granted
     }
@@ -292,7 +408,7 @@ impl Queue {
     fn position(&self, name: LockName, owner: OwnerIndex) -> Option<usize> {
         self.0
             .iter()
-            .position(|r| r.is_for(name) && r.owner == owner)
+            .position(|r| r.is_for(name) && r.owner() == owner)
     }
 
     /// The requests that block the waiting one at `at`.
@@ -312,197 +428,5 @@ fn is_conversion(request: &Request) -> bool {
     request.is_waiting() && request.held != Mode::NONE
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn name(n: u64) -> LockName {
-        LockName::of_parts(n, 0)
-    }
-
-    fn queue() -> Queue {
-        let mut queue = Queue::default();
-        queue.0.reserve(64);
-        queue
-    }
-
-    fn ask(queue: &mut Queue, owner: OwnerIndex, mode: Mode) -> Acquired {
-        match queue.acquire(name(7), owner, mode) {
-            Acquired::Blocked => queue.enqueue(name(7), owner, mode),
-            done => done,
-        }
-    }
-
-    fn end(queue: &mut Queue, owner: OwnerIndex) -> Vec<OwnerIndex> {
-        queue.release(name(7), owner);
-        let mut woken = Vec::new();
-        queue.grant(name(7), |o| woken.push(o));
-        woken
-    }
-
-    #[test]
-    fn a_request_fits_four_to_a_cache_line() {
-        assert_eq!(size_of::<Request>(), 16);
-    }
-
-    #[test]
-    fn readers_behind_a_waiting_writer_wait_too() {
-        let mut q = queue();
-        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 2, Mode::WRITE), Acquired::Blocked);
-        assert_eq!(ask(&mut q, 3, Mode::READ), Acquired::Blocked);
-        assert_eq!(end(&mut q, 1), [2]);
-        assert_eq!(end(&mut q, 2), [3]);
-    }
-
-    #[test]
-    fn a_conversion_passes_new_waiters() {
-        let mut q = queue();
-        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 2, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 3, Mode::WRITE), Acquired::Blocked);
-        assert_eq!(ask(&mut q, 1, Mode::WRITE), Acquired::Blocked);
-        assert_eq!(end(&mut q, 2), [1]);
-        assert_eq!(end(&mut q, 1), [3]);
-    }
-
-    /// Q3: readers without end, of whom some are there at any time, and none passes who waits.
-    #[test]
-    fn a_stream_of_readers_delays_neither_a_conversion_nor_a_new_waiter() {
-        let mut q = queue();
-        let mut stream = 10..50;
-        let mut comes = |q: &mut Queue| ask(q, stream.next().unwrap(), Mode::READ);
-        assert_eq!(ask(&mut q, 3, Mode::UPDATE), Acquired::Granted);
-        for _ in 0..5 {
-            assert_eq!(
-                comes(&mut q),
-                Acquired::Granted,
-                "nobody wants to change it yet"
-            );
-        }
-        assert_eq!(ask(&mut q, 4, Mode::WRITE), Acquired::Blocked);
-        for _ in 0..5 {
-            assert_eq!(comes(&mut q), Acquired::Blocked);
-        }
-        assert_eq!(ask(&mut q, 3, Mode::WRITE), Acquired::Blocked);
-        for reader in 10..14 {
-            assert_eq!(comes(&mut q), Acquired::Blocked);
-            assert_eq!(end(&mut q, reader), []);
-        }
-        assert_eq!(
-            end(&mut q, 14),
-            [3],
-            "the last reader that was there before"
-        );
-        assert_eq!(comes(&mut q), Acquired::Blocked);
-        assert_eq!(end(&mut q, 3), [4]);
-        assert_eq!(comes(&mut q), Acquired::Blocked);
-        let waited: Vec<OwnerIndex> = (15..26).collect();
-        assert_eq!(end(&mut q, 4), waited);
-    }
-
-    #[test]
-    fn a_conversion_does_not_pass_an_earlier_one() {
-        let mut q = queue();
-        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 2, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 1, Mode::WRITE), Acquired::Blocked);
-        // It could go beside what 1 holds, and 1 would wait for it as well.
-        assert_eq!(ask(&mut q, 2, Mode::UPDATE), Acquired::Blocked);
-    }
-
-    #[test]
-    fn a_conversion_that_gives_up_keeps_what_it_held() {
-        let mut q = queue();
-        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 2, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 1, Mode::WRITE), Acquired::Blocked);
-        assert_eq!(q.withdraw(name(7), 1), Withdrawn::Yes);
-        assert!(q.is_held_by(name(7), 1));
-        assert_eq!(ask(&mut q, 2, Mode::WRITE), Acquired::Blocked);
-        assert_eq!(end(&mut q, 1), [2]);
-    }
-
-    #[test]
-    fn a_compatible_request_does_not_wait_behind_strangers() {
-        let mut q = queue();
-        assert_eq!(ask(&mut q, 1, Mode::READ_GAP), Acquired::Granted);
-        assert_eq!(ask(&mut q, 2, Mode::INSERT), Acquired::Blocked);
-        // The key part has nothing to do with the gap that the two argue about.
-        assert_eq!(ask(&mut q, 3, Mode::WRITE), Acquired::Granted);
-    }
-
-    #[test]
-    fn withdrawing_lets_the_next_pass() {
-        let mut q = queue();
-        assert_eq!(ask(&mut q, 1, Mode::READ), Acquired::Granted);
-        assert_eq!(ask(&mut q, 2, Mode::WRITE), Acquired::Blocked);
-        assert_eq!(ask(&mut q, 3, Mode::READ), Acquired::Blocked);
-        assert_eq!(q.withdraw(name(7), 2), Withdrawn::Yes);
-        let mut woken = Vec::new();
-        q.grant(name(7), |o| woken.push(o));
-        assert_eq!(woken, [3]);
-        assert_eq!(q.withdraw(name(7), 3), Withdrawn::AlreadyGranted);
-    }
-
-    fn mode() -> impl Strategy<Value = Mode> {
-        prop::sample::select(vec![
-            Mode::READ,
-            Mode::UPDATE,
-            Mode::WRITE,
-            Mode::READ_GAP,
-            Mode::READ_RANGE,
-            Mode::INSERT,
-            Mode::WRITE_RANGE,
-        ])
-    }
-
-    proptest! {
-        /// Q1, Q2 and Q4 after every step of a random run, and nobody is left waiting at its end.
-        #[test]
-        fn random_runs_keep_the_invariants(
-            steps in prop::collection::vec((0u8..3, 0u32..8, 0u64..3, mode()), 1..80)
-        ) {
-            let mut q = queue();
-            q.0.reserve(64);
-            for (what, owner, number, mode) in steps {
-                // Two that differ by the word, two by the rest alone.
-                let name = LockName::of_parts(number % 2, (number / 2) as u16);
-                let waits = q.iter().any(|r| r.owner == owner && r.is_waiting());
-                match what {
-                    0 if !waits => lock_or_wait(&mut q, name, owner, mode),
-                    1 if waits => {
-                        let _ = q.withdraw(name, owner);
-                        q.grant(name, |_| ());
-                    }
-                    2 if !waits => {
-                        q.release(name, owner);
-                        q.grant(name, |_| ());
-                    }
-                    _ => {}
-                }
-                check(&q);
-            }
-        }
-    }
-
-    fn lock_or_wait(q: &mut Queue, name: LockName, owner: OwnerIndex, mode: Mode) {
-        if q.acquire(name, owner, mode) == Acquired::Blocked {
-            let _ = q.enqueue(name, owner, mode);
-        }
-    }
-
-    fn check(q: &Queue) {
-        for (i, a) in q.iter().enumerate() {
-            for b in q.iter().skip(i + 1).filter(|b| b.name() == a.name()) {
-                assert_ne!(a.owner, b.owner, "Q4");
-                assert!(a.held.is_compatible(b.held), "Q1: {a:?} {b:?}");
-            }
-            assert!(a.wanted.covers(a.held));
-            if a.is_waiting() {
-                assert!(q.blockers(i).next().is_some(), "Q2: {a:?} in {q:?}");
-            }
-        }
-    }
-}
+#[cfg(all(test, not(loom)))]
+mod tests;

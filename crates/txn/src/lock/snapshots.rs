@@ -67,6 +67,6 @@ impl LockManager {
         writes: impl Fn(Mode) -> bool,
     ) -> Option<(usize, TxnId)> {
         let request = latched.of(name).find(|r| writes(r.held))?;
-        Some((request.owner as usize, self.slot(request.owner).txn()))
+        Some((request.owner() as usize, self.slot(request.owner()).txn()))
     }
 }

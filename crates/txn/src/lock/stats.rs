@@ -11,6 +11,8 @@ pub struct LockStats {
     pub acquired: u64,
     /// Requests that had to wait.
     pub blocked: u64,
+    /// Times that one who was called for a lock found that somebody had it again.
+    pub came_in_vain: u64,
     /// Latches of buckets that were not free at the first attempt (failed compare-and-swap).
     pub latches_contended: u64,
     /// Waits that ended because the transaction was chosen as a deadlock's victim.
@@ -37,6 +39,7 @@ pub struct LockStats {
 pub(crate) struct Counters {
     pub acquired: Counter,
     pub blocked: Counter,
+    pub came_in_vain: Counter,
     pub latches_contended: Counter,
     pub deadlocks: Counter,
     pub timeouts: Counter,
@@ -54,6 +57,7 @@ impl LockManager {
         LockStats {
             acquired: counters.acquired.get(),
             blocked: counters.blocked.get(),
+            came_in_vain: counters.came_in_vain.get(),
             latches_contended: counters.latches_contended.get(),
             deadlocks: counters.deadlocks.get(),
             timeouts: counters.timeouts.get(),

@@ -23,6 +23,7 @@ use super::name::LockName;
 use super::owner::Owner;
 use super::queue::Acquired;
 use super::wait::Wait;
+use super::wakes::Wakes;
 use longshore_base::{Lsn, StoreId};
 
 /// What a transaction holds on a table, or on the database.
@@ -188,15 +189,21 @@ impl LockManager {
     /// Ends what is held on a table or the database. Whoever comes to a table that could be changed
     /// as a whole depends on `commit`.
     #[inline]
-    pub(super) fn release_table(&self, owner: &Owner, hold: &TableHold, commit: Dependency) {
+    pub(super) fn release_table(
+        &self,
+        owner: &Owner,
+        hold: &TableHold,
+        commit: Dependency,
+        wakes: &mut Wakes,
+    ) {
         match hold.place {
             Place::Word(index) if self.clear_word(owner.index, index) => {}
-            _ => self.release_queued(owner, hold.store, commit),
+            _ => self.release_queued(owner, hold.store, commit, wakes),
         }
     }
 
     #[cold]
-    fn release_queued(&self, owner: &Owner, store: StoreId, commit: Dependency) {
+    fn release_queued(&self, owner: &Owner, store: StoreId, commit: Dependency, wakes: &mut Wakes) {
         let name = LockName::of_table(store);
         let word = self.tables.of(store);
         let mut latched = self.latch(name.hash());
@@ -205,7 +212,7 @@ impl LockManager {
             // Before the request is seen to be gone, and before `lower` (H5).
             word.raise_last_commit(|before| self.merge(before, commit));
         }
-        self.let_next_pass(&mut latched, name);
+        self.serve(&mut latched, name, wakes);
         drop(latched);
         if held.is_strong() {
             word.lower();

@@ -77,7 +77,7 @@ impl LockManager {
                 continue;
             }
             for request in bucket.latch().iter().filter(|r| r.held != Mode::NONE) {
-                let slot = self.slot(request.owner);
+                let slot = self.slot(request.owner());
                 let name = request.name();
                 let row = (!name.is_table()).then_some(name.hash());
                 holds.push(hold_of(slot, now, name.store(), row, request.held));
@@ -106,8 +106,8 @@ impl LockManager {
         let latched = self.latch(name.hash());
         let index = latched
             .of(name)
-            .find(|r| r.owner != me && !r.wanted.is_compatible(mode))?
-            .owner;
+            .find(|r| r.owner() != me && !r.wanted.is_compatible(mode))?
+            .owner();
         Some(self.slot(index).txn())
     }
 

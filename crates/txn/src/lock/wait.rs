@@ -1,12 +1,13 @@
-//! Waiting for a lock: line up, sleep, be granted, or give up.
+//! Waiting for a lock: line up, sleep, be called or granted, or give up.
 
 use super::budget::Use;
 use super::error::LockError;
 use super::manager::LockManager;
 use super::mode::Mode;
 use super::name::LockName;
-use super::owner::{Owner, Verdict};
-use super::queue::{Acquired, Withdrawn};
+use super::owner::{Owner, Roused, Verdict};
+use super::queue::{Acquired, Claimed, Withdrawn};
+use super::wakes::Wakes;
 use std::time::Duration;
 
 /// Whether a request that is not granted at once may wait.
@@ -116,18 +117,14 @@ impl LockManager {
         limit: Duration,
         since: Duration,
     ) -> Result<(), LockError> {
+        let slot = self.slot(owner.index);
         let mut slept = Duration::ZERO;
-        if self.slot(owner.index).is_cancelled(owner.txn) {
+        if slot.is_cancelled(owner.txn) {
             return self.give_up(owner, name, asks, LockError::Cancelled);
         }
+        let mut is_over = self.break_deadlocks(owner.index).then_some(Verdict::Victim);
         loop {
-            if self.break_deadlocks(owner.index) {
-                return self.give_up(owner, name, asks, LockError::Deadlock { name });
-            }
-            // The clock of a simulation need not move while we sleep; count the naps too.
-            let waited = slept.max(self.now().saturating_sub(since));
-            let nap = self.search_interval().min(limit.saturating_sub(waited));
-            match self.slot(owner.index).sleep(nap) {
+            match is_over {
                 Some(Verdict::Granted) => {
                     self.finish(owner, name, asks);
                     return Ok(());
@@ -138,9 +135,11 @@ impl LockManager {
                 Some(Verdict::Cancelled) => {
                     return self.give_up(owner, name, asks, LockError::Cancelled);
                 }
-                None => slept += nap,
+                None => {}
             }
-            if slept.max(self.now().saturating_sub(since)) >= limit {
+            // The clock of a simulation need not move while we sleep; count the naps too.
+            let waited = slept.max(self.now().saturating_sub(since));
+            if waited >= limit {
                 let holder = self.first_in_the_way(owner, name);
                 let waited = limit;
                 let error = LockError::Timeout {
@@ -149,6 +148,26 @@ impl LockManager {
                     holder,
                 };
                 return self.give_up(owner, name, asks, error);
+            }
+            let nap = self.search_interval().min(limit - waited);
+            is_over = match slot.sleep(nap) {
+                Roused::By(verdict) => Some(verdict),
+                Roused::Called => self.claim(owner, name),
+                Roused::TimedOut => {
+                    slept += nap;
+                    self.break_deadlocks(owner.index).then_some(Verdict::Victim)
+                }
+            };
+        }
+    }
+
+    /// Comes for the lock that the owner was called for; nothing if somebody has passed.
+    fn claim(&self, owner: &Owner, name: LockName) -> Option<Verdict> {
+        match self.latch(name.hash()).claim(name, owner.index) {
+            Claimed::Granted => Some(Verdict::Granted),
+            Claimed::Passed => {
+                self.counters().came_in_vain.add(1);
+                None
             }
         }
     }
@@ -179,11 +198,14 @@ impl LockManager {
 
     /// Takes the request out of the queue and lets those behind it pass.
     fn withdraw(&self, owner: &Owner, name: LockName) -> Withdrawn {
+        let mut wakes = Wakes::default();
         let mut latched = self.latch(name.hash());
         let withdrawn = latched.withdraw(name, owner.index);
         if withdrawn == Withdrawn::Yes {
-            latched.grant(name, |index| self.slot(index).grant());
+            latched.serve(name, |index, turn| self.tell(index, turn, &mut wakes));
         }
+        drop(latched);
+        self.wake(wakes);
         withdrawn
     }
 

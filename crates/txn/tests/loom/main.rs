@@ -1,4 +1,5 @@
-//! Every interleaving of small runs of the lock manager: grant, wait, release, time-out, early release.
+//! Every interleaving of small runs of the lock manager: grant, call, pass, wait, release, time-out, early
+//! release.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p longshore-txn --test loom --release`
 //!
@@ -7,6 +8,7 @@
 
 #![cfg(loom)]
 
+mod passing;
 mod tables;
 
 use longshore_base::sync::Arc as LoomArc;
