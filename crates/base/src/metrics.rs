@@ -52,13 +52,21 @@ impl Counter {
 #[inline]
 pub fn thread_number() -> usize {
     NUMBER.with(|number| match number.get() {
-        Some(known) => known,
-        None => assign(number),
+        UNKNOWN => assign(number),
+        known => known,
     })
 }
 
+/// What [`thread_number`] said to this thread before; `usize::MAX`, which is nobody's, if it was not asked yet.
+#[inline(always)]
+pub fn thread_number_if_known() -> usize {
+    NUMBER.get()
+}
+
+const UNKNOWN: usize = usize::MAX;
+
 thread_local! {
-    static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+    static NUMBER: Cell<usize> = const { Cell::new(UNKNOWN) };
     static LEASE: Lease = Lease(take_number());
 }
 
@@ -86,10 +94,10 @@ static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
 
 #[cold]
 #[inline(never)]
-fn assign(number: &Cell<Option<usize>>) -> usize {
+fn assign(number: &Cell<usize>) -> usize {
     // While the thread is ending its lease may be gone; any stripe will do then.
     let mine = LEASE.try_with(|lease| lease.0).unwrap_or(0);
-    number.set(Some(mine));
+    number.set(mine);
     mine
 }
 
@@ -122,6 +130,19 @@ mod tests {
             .collect();
         threads.into_iter().for_each(|t| t.join().unwrap());
         assert_eq!(counter.get(), 80_000);
+    }
+
+    #[test]
+    fn a_number_is_known_once_it_was_asked_for() {
+        let numbers = || {
+            (
+                thread_number_if_known(),
+                thread_number(),
+                thread_number_if_known(),
+            )
+        };
+        let (before, number, after) = std::thread::spawn(numbers).join().unwrap();
+        assert_eq!((before, after), (usize::MAX, number));
     }
 
     #[test]

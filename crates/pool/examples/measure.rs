@@ -453,7 +453,8 @@ fn only(way: &str, times: u64, replacement: &str) {
     for id in (0..4 * pages).map(|id| PageId::new(id % pages)) {
         drop(pool.fix_shared(id).unwrap());
     }
-    let ids = (0..times).map(|id| PageId::new(id % pages));
+    let mut numbers = Numbers(1);
+    let ids = (0..times).map(|_| PageId::new(numbers.below(pages)));
     match way {
         "read" => ids.for_each(|id| pool.read(id).unwrap().validate().unwrap()),
         "shared" => ids.for_each(|id| drop(pool.fix_shared(id).unwrap())),

@@ -189,6 +189,15 @@ impl Frames {
     /// The header of the frame `id`, which `reach` has made.
     #[inline]
     pub(crate) fn header(&self, id: FrameId) -> &Frame {
+        // Numbers below `first` are those of chunk 0.
+        match self.chunk0.headers.as_slice().get(id.get() as usize) {
+            Some(header) => header,
+            None => self.header_beyond(id),
+        }
+    }
+
+    #[inline(never)]
+    fn header_beyond(&self, id: FrameId) -> &Frame {
         let (chunk, index) = self.place(id.get());
         &self.chunk(chunk).headers.as_slice()[index]
     }

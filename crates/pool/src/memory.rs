@@ -52,6 +52,7 @@ pub(crate) fn prefetch_address(address: usize) {
 #[cfg(not(loom))]
 mod mapped {
     use crate::frame::Frame;
+    use crate::replacement::Queue;
     use memmap2::{MmapOptions, MmapRaw};
     use std::alloc::Layout;
     use std::io;
@@ -77,6 +78,8 @@ mod mapped {
     // SAFETY: `repr(C, align(64))` and made of `AtomicU64`s only, each of which may be zero; what is
     // padding is never read.
     unsafe impl Zeroed for Frame {}
+    // SAFETY: `repr(C, align(128))` and made of integers in atomics only; what is padding is never read.
+    unsafe impl Zeroed for Queue {}
 
     /// A slice of `T`, zero at first, that never moves.
     pub(crate) struct Memory<T: Zeroed> {

@@ -2,7 +2,8 @@
 //!
 //! # Protocol
 //! The queue is a ring with one producer, the thread; its consumer is whoever holds the policy's lock. From `batch`
-//! waiting hits on the thread tries the lock at each hit; with `len` of them it waits for it. Before either it fetches
+//! waiting hits on the thread tries the lock at each hit; with `len` of them it waits for it. `visit` tells it when, so
+//! that up to then noting a hit is two stores. Before either it fetches
 //! the policy's nodes of the waiting frames, so that the lock is not held while memory is awaited. A miss takes the lock
 //! anyway and drains the thread's queue first, so that one thread's references reach the policy in their order.
 //!
@@ -21,33 +22,31 @@
 //! | store | load | carries |
 //! |---|---|---|
 //! | `tail` (Release) in `push` | `tail` (Acquire) in `drain` | the hits |
-//! | `head` (Release) in `drain` | `head` (Acquire) in `push` | that they were read |
+//! | `head` (Release) in `drain` | `head` (Acquire) in `len` | that they were read |
 
 use super::keeper::Hit;
 use super::part::{Held, Part};
 use super::prefetch_nodes;
 use crate::frame::Frames;
+use crate::memory::Memory;
 use crate::pool::Pool;
-use crossbeam_utils::CachePadded;
-use longshore_base::metrics::thread_number;
+use longshore_base::metrics::{thread_number, thread_number_if_known};
 use longshore_base::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::OnceLock;
+use std::io;
 
 /// The longest queue there can be.
 pub(super) const LEN_MAX: u32 = if cfg!(loom) { 4 } else { 64 };
-/// Queues are made so many at a time.
-const CHUNK: usize = if cfg!(loom) { 2 } else { 32 };
-/// Threads beyond this many chunks have no queue, and take the lock for each hit.
-const CHUNKS: usize = if cfg!(loom) { 1 } else { 32 };
+/// Threads with greater numbers have no queue, and take the lock for each hit.
+const QUEUES: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// What came of noting a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Noted {
     /// It waits with others.
     Waiting,
-    /// So does it, and they are enough to try the lock.
+    /// So does it, and they are enough to try the lock; or it is the first ever.
     Enough,
-    /// This thread has no queue yet, or gets none.
+    /// This thread has no queue, or not yet a number.
     NoQueue,
 }
 
@@ -55,77 +54,92 @@ pub(super) enum Noted {
 pub(super) struct Queues {
     batch: u32,
     len: u32,
-    chunks: [OnceLock<Box<[CachePadded<Queue>; CHUNK]>>; CHUNKS],
+    /// By the thread's number. Memory for as many as are used.
+    queues: Memory<Queue>,
+    /// One more than the greatest number whose queue is used.
+    used: AtomicUsize,
     /// The number of the queue to be looked at next. Guarded by the policy's lock.
     round: AtomicUsize,
 }
 
 impl Queues {
     /// Queues of `len` hits, of which `batch` are worth trying the lock.
-    pub(super) fn new(batch: u32, len: u32) -> Queues {
-        let queues = Queues {
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(super) fn new(batch: u32, len: u32) -> io::Result<Queues> {
+        Ok(Queues {
             batch: batch.min(LEN_MAX),
             len: len.min(LEN_MAX),
-            chunks: [const { OnceLock::new() }; CHUNKS],
+            queues: Memory::zeroed(QUEUES)?,
+            used: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
-        };
-        if cfg!(loom) {
-            // The model checker does not see what a `OnceLock` orders.
-            queues.make(0);
-        }
-        queues
+        })
+    }
+
+    /// No queue for anybody.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(super) fn none() -> io::Result<Queues> {
+        Ok(Queues {
+            queues: Memory::zeroed(0)?,
+            ..Queues::new(1, 1)?
+        })
     }
 
     /// Notes a hit of this thread.
     #[inline(always)]
     pub(super) fn note(&self, hit: Hit) -> Noted {
-        match self.find(thread_number()) {
+        match self.queues.as_slice().get(thread_number_if_known()) {
             None => Noted::NoQueue,
-            Some(queue) if queue.push(hit) < self.batch => Noted::Waiting,
-            Some(_) => Noted::Enough,
+            Some(queue) => queue.push(hit),
         }
     }
 
-    /// Notes a hit of a thread that has no queue yet, or gets none.
+    /// Notes a hit of a thread that had no number, or that has no queue.
     #[cold]
-    #[inline(never)]
     pub(super) fn note_first(&self, pool: &Pool, part: &Part, hit: Hit) {
-        match self.make(thread_number()) {
-            Some(queue) if queue.push(hit) < self.batch => {}
-            Some(_) => self.commit(pool, part),
-            None => part.lock().replay(&pool.frames, [hit]),
+        thread_number();
+        match self.note(hit) {
+            Noted::Waiting => {}
+            Noted::Enough => self.commit(pool, part),
+            Noted::NoQueue => part.lock().replay(&pool.frames, [hit]),
         }
     }
 
-    /// Tells the policy of the hits of this thread, which are enough, if the lock can be had or must be.
-    #[inline(never)]
+    /// Tells the policy of the hits of this thread, if they are enough and the lock can be had, or must be.
     pub(super) fn commit(&self, pool: &Pool, part: &Part) {
-        let Some(queue) = self.find(thread_number()) else {
-            return;
-        };
+        let number = thread_number();
+        let queue = &self.queues.as_slice()[number];
+        // Relaxed: whoever misses the queue in this round will see it in a later one.
+        if self.used.load(Ordering::Relaxed) <= number {
+            self.used.fetch_max(number + 1, Ordering::Relaxed);
+        }
         let waiting = queue.len();
+        if waiting == self.batch || waiting >= self.len {
+            prefetch_nodes(part, queue.waiting());
+        }
         if waiting >= self.len {
-            prefetch_nodes(part, queue.waiting());
             queue.drain(&mut part.lock(), &pool.frames);
-            return;
-        }
-        if waiting == self.batch {
-            prefetch_nodes(part, queue.waiting());
-        }
-        if let Some(mut held) = part.try_lock() {
+        } else if waiting >= self.batch
+            && let Some(mut held) = part.try_lock()
+        {
             queue.drain(&mut held, &pool.frames);
         }
+        queue.come_back(self.batch);
     }
 
     /// Takes the lock for a miss of this thread, and drains its queue and perhaps that of an idle one.
     pub(super) fn lock_for_miss<'a>(&self, pool: &Pool, part: &'a Part) -> Held<'a> {
-        let queue = self.find(thread_number());
+        let queue = self.queues.as_slice().get(thread_number());
         if let Some(queue) = queue {
             prefetch_nodes(part, queue.waiting());
         }
         let mut held = part.lock();
         if let Some(queue) = queue {
             queue.drain(&mut held, &pool.frames);
+            queue.come_back(self.batch);
         }
         if let Some(queue) = self.next_in_round()
             && queue.is_idle()
@@ -135,69 +149,55 @@ impl Queues {
         held
     }
 
-    /// The queue of the thread with this number, if it was made.
-    #[inline]
-    fn find(&self, number: usize) -> Option<&Queue> {
-        let queues = self.chunks.get(number / CHUNK)?.get()?;
-        Some(&queues[number % CHUNK])
-    }
-
-    /// The queue of the thread with this number, unless there are too many threads.
-    fn make(&self, number: usize) -> Option<&Queue> {
-        let chunk = self.chunks.get(number / CHUNK)?;
-        chunk.get_or_init(|| Box::new(std::array::from_fn(|_| CachePadded::default())));
-        self.find(number)
-    }
-
-    /// The queues in turn; by the holder of the lock.
+    /// The queues that are used, in turn; by the holder of the lock.
     fn next_in_round(&self) -> Option<&Queue> {
-        // Relaxed: guarded by the lock.
-        let at = self.round.load(Ordering::Relaxed);
-        let made = |number: &usize| self.chunks[number / CHUNK % CHUNKS].get().is_some();
-        let numbers =
-            std::iter::once(at).chain((1..=CHUNKS).map(|skip| (at / CHUNK + skip) * CHUNK));
-        let number = { numbers }.find(made)? % (CHUNK * CHUNKS);
-        self.round.store(number + 1, Ordering::Relaxed);
-        self.find(number)
+        // Relaxed: `round` is guarded by the lock; `used` only grows.
+        let used = self.used.load(Ordering::Relaxed);
+        let at = self.round.load(Ordering::Relaxed) % used.max(1);
+        self.round.store(at + 1, Ordering::Relaxed);
+        self.queues.as_slice()[..used].get(at)
     }
 }
 
-/// The hits of one thread.
-struct Queue {
+/// The hits of one thread. Zeros are a queue that was never used.
+#[repr(C, align(128))]
+#[cfg_attr(loom, derive(Default))]
+pub(crate) struct Queue {
     /// Hits noted so far; wraps.
     tail: AtomicU32,
     /// Hits drained so far; wraps.
     head: AtomicU32,
+    /// The owner looks after its hits when `tail` gets here, or beyond. Written by the owner.
+    visit: AtomicU32,
     /// `tail` at the last look of the round. Guarded by the policy's lock.
     seen: AtomicU32,
     hits: [AtomicU64; LEN_MAX as usize],
 }
 
-impl Default for Queue {
-    fn default() -> Queue {
-        Queue {
-            tail: AtomicU32::new(0),
-            head: AtomicU32::new(0),
-            seen: AtomicU32::new(0),
-            hits: std::array::from_fn(|_| AtomicU64::new(0)),
-        }
-    }
-}
-
 impl Queue {
-    /// Adds a hit, by the owner; how many are waiting now.
-    #[inline]
-    fn push(&self, hit: Hit) -> u32 {
-        // Relaxed: ours.
+    /// Adds a hit, by the owner, who has made room in time (Q1).
+    #[inline(always)]
+    fn push(&self, hit: Hit) -> Noted {
+        // Relaxed: ours. What lay in this place was read: pairs with Release in `drain`, by Acquire in `len` (Q2).
         let tail = self.tail.load(Ordering::Relaxed);
-        // Acquire: pairs with Release in `drain`; what lay in this place has been read (Q2).
-        let head = self.head.load(Ordering::Acquire);
         // Relaxed: published by `tail`.
         self.hits[place(tail)].store(hit.to_raw(), Ordering::Relaxed);
         let next = tail.wrapping_add(1);
         // Release: pairs with Acquire in `drain`.
         self.tail.store(next, Ordering::Release);
-        next.wrapping_sub(head)
+        // Relaxed: ours.
+        match (next.wrapping_sub(self.visit.load(Ordering::Relaxed)) as i32) < 0 {
+            true => Noted::Waiting,
+            false => Noted::Enough,
+        }
+    }
+
+    /// Has the owner look again when `batch` hits wait, or at the next if they do already.
+    fn come_back(&self, batch: u32) {
+        let left = batch.saturating_sub(self.len()).max(1);
+        // Relaxed: ours, as `tail` is.
+        let visit = self.tail.load(Ordering::Relaxed).wrapping_add(left);
+        self.visit.store(visit, Ordering::Relaxed);
     }
 
     /// Tells the policy of all that is waiting.
@@ -220,9 +220,10 @@ impl Queue {
 
     /// How many hits are waiting, to the owner.
     fn len(&self) -> u32 {
-        // Relaxed: ours, and a hint that another may only lower.
+        // Relaxed: ours.
         let tail = self.tail.load(Ordering::Relaxed);
-        tail.wrapping_sub(self.head.load(Ordering::Relaxed))
+        // Acquire: pairs with Release in `drain`; what lay before has been read (Q2).
+        tail.wrapping_sub(self.head.load(Ordering::Acquire))
     }
 
     /// What the owner will drain.
@@ -231,21 +232,24 @@ impl Queue {
         self.hits_to(self.tail.load(Ordering::Relaxed))
     }
 
+    /// The hits from `head` on, which lie in two pieces where they go round the end.
+    #[inline]
     fn hits_to(&self, tail: u32) -> impl Iterator<Item = Hit> {
         // Relaxed: guarded by the lock, or a hint to the owner.
         let head = self.head.load(Ordering::Relaxed);
         // More than fit there are only if two threads shared the queue.
-        let waiting = tail.wrapping_sub(head).min(LEN_MAX);
-        (0..waiting).filter_map(move |nth| {
-            let at = place(tail.wrapping_sub(waiting - nth));
-            // Relaxed: ordered by `tail`.
-            Hit::from_raw(self.hits[at].load(Ordering::Relaxed))
-        })
+        let waiting = tail.wrapping_sub(head).min(LEN_MAX) as usize;
+        let (start, all) = (place(tail.wrapping_sub(waiting as u32)), LEN_MAX as usize);
+        let end = all.min(start + waiting);
+        let (first, second) = (&self.hits[start..end], &self.hits[..start + waiting - end]);
+        // Relaxed: ordered by `tail`.
+        let hit = |hit: &AtomicU64| Hit::from_raw(hit.load(Ordering::Relaxed));
+        first.iter().chain(second).filter_map(hit)
     }
 }
 
 /// The place of the hit with this number.
-#[inline]
+#[inline(always)]
 fn place(number: u32) -> usize {
     (number % LEN_MAX) as usize
 }
@@ -291,9 +295,11 @@ mod loom_tests {
             self.bring_in(0, 2);
         }
 
+        /// How many hits wait, then.
         fn note(&self, frame: u32, page: u64) -> u32 {
             self.queue
-                .push(Hit::new(FrameId::new(frame), PageId::new(page)))
+                .push(Hit::new(FrameId::new(frame), PageId::new(page)));
+            self.queue.len()
         }
 
         fn drain(&self) {

@@ -7,7 +7,7 @@ use crate::frame::{Frame, FrameId, Frames};
 use longshore_base::PageId;
 use longshore_base::bits::Field;
 use longshore_base::sync::atomic::Ordering;
-use longshore_policy::{Gone, Nodes, Placement, Policy, Spec, Take, Visitor, residents};
+use longshore_policy::{Gone, Nodes, Placement, Policy, Spec, Take, residents};
 
 const FRAME: Field = Field::new(0, 27);
 const PAGE: Field = FRAME.then(36);
@@ -50,23 +50,12 @@ pub(crate) enum Arrival {
     Ahead,
 }
 
-/// A policy that is told of hits by the batch, so that a hit costs no call through a table.
-trait Replay: Policy {
-    fn replay(&mut self, hits: &[u32]);
-}
-
-impl<P: Policy> Replay for P {
-    fn replay(&mut self, hits: &[u32]) {
-        hits.iter().for_each(|frame| self.on_hit(*frame));
-    }
-}
-
 /// Hits told to the policy in one call.
 const BATCH: usize = 64;
 
 /// The policy, and what guards its invariants.
 pub(super) struct Keeper {
-    policy: Box<dyn Replay>,
+    policy: Box<dyn Policy>,
 }
 
 /// What became of hits.
@@ -81,15 +70,8 @@ pub(super) struct Replayed {
 impl Keeper {
     /// A keeper of the policy that `spec` names, for `frames` frames, at least one.
     pub(super) fn new(spec: &Spec, frames: u32) -> Keeper {
-        struct Boxed;
-        impl Visitor for Boxed {
-            type Output = Box<dyn Replay>;
-            fn visit<P: Policy + 'static>(self, policy: P) -> Box<dyn Replay> {
-                Box::new(policy)
-            }
-        }
         Keeper {
-            policy: spec.visit(frames, Boxed).expect("there is a frame"),
+            policy: spec.build(frames).expect("there is a frame"),
         }
     }
 
@@ -104,21 +86,20 @@ impl Keeper {
         // By `for_each`, which keeps the state of a chain of iterators in registers.
         hits.into_iter().for_each(|hit| {
             replayed.drained += 1;
+            // A place too many is written where the hit does not count, which is cheaper than to look first.
+            batch[len % BATCH] = hit.frame().get();
             match judge(frames, hit) {
-                Verdict::Counts => {
-                    batch[len] = hit.frame().get();
-                    len += 1;
-                    if len == BATCH {
-                        self.policy.replay(&batch);
-                        len = 0;
-                    }
-                }
+                Verdict::Counts => len += 1,
                 Verdict::Arrived => {}
                 Verdict::Stale => replayed.stale += 1,
             }
+            if len == BATCH {
+                self.policy.on_hits(&batch);
+                len = 0;
+            }
         });
         if len > 0 {
-            self.policy.replay(&batch[..len]);
+            self.policy.on_hits(&batch[..len]);
         }
         replayed
     }

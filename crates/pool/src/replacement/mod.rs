@@ -52,6 +52,9 @@ mod part;
 
 pub use choice::{Form, Replacement, ReplacementError};
 
+#[cfg(not(loom))]
+pub(crate) use bp_wrapper::Queue;
+
 use crate::frame::{FrameId, FrameRef};
 use crate::memory::prefetch_address;
 use crate::pool::Pool;
@@ -62,9 +65,12 @@ use keeper::Hit;
 use longshore_base::PageId;
 use lossy::{Buffers, Offer};
 use part::{Held, LockKind, Part};
+use std::io;
 
 /// A policy of the catalogue at work.
 pub(crate) struct Live {
+    /// Of BP-Wrapper; in other forms nobody has one.
+    queues: Queues,
     hits: HitPath,
     /// One, unless pages are divided by a hash of their numbers.
     parts: Box<[Part]>,
@@ -73,34 +79,38 @@ pub(crate) struct Live {
 /// How hits reach the policy.
 #[expect(clippy::large_enum_variant, reason = "one for each pool, in a box")]
 enum HitPath {
-    Queues(Queues),
+    Queues,
     Buffers(Buffers),
     AtOnce,
 }
 
 impl Live {
     /// What `replacement` says, for a pool of `frames` frames; `None` for Nb-GCLOCK.
-    pub(crate) fn new(replacement: &Replacement, frames: u32) -> Option<Box<Live>> {
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(crate) fn new(replacement: &Replacement, frames: u32) -> io::Result<Option<Box<Live>>> {
         let Replacement::Policy { form, policy } = replacement else {
-            return None;
+            return Ok(None);
         };
         let (hits, lock, parts) = match *form {
-            Form::BpWrapper { batch, queue } => (
-                HitPath::Queues(Queues::new(batch, queue)),
-                LockKind::Mutex,
-                1,
-            ),
+            Form::BpWrapper { .. } => (HitPath::Queues, LockKind::Mutex, 1),
             Form::Lossy => (HitPath::Buffers(Buffers::new()), LockKind::Mutex, 1),
             Form::Spin => (HitPath::AtOnce, LockKind::Spin, 1),
             Form::Mutex => (HitPath::AtOnce, LockKind::Mutex, 1),
             Form::Partitioned { parts } => (HitPath::AtOnce, LockKind::Mutex, parts),
         };
+        let queues = match *form {
+            Form::BpWrapper { batch, queue } => Queues::new(batch, queue),
+            _ => Queues::none(),
+        };
         let share = frames.div_ceil(parts).max(1);
         let part = |_| Part::new(lock, policy, share);
-        Some(Box::new(Live {
+        Ok(Some(Box::new(Live {
+            queues: queues?,
             hits,
             parts: (0..parts).map(part).collect(),
-        }))
+        })))
     }
 
     /// The part that answers for `page`.
@@ -120,18 +130,24 @@ impl Live {
     #[inline(always)]
     fn hit(&self, pool: &Pool, frame: FrameId, page: PageId) {
         let hit = Hit::new(frame, page);
-        match &self.hits {
-            HitPath::Queues(queues) => match queues.note(hit) {
-                Noted::Waiting => {}
-                Noted::Enough => queues.commit(pool, &self.parts[0]),
-                Noted::NoQueue => queues.note_first(pool, &self.parts[0], hit),
-            },
-            HitPath::Buffers(buffers) => match buffers.offer(hit) {
+        match self.queues.note(hit) {
+            Noted::Waiting => {}
+            noted => self.hit_beyond(pool, page, hit, noted),
+        }
+    }
+
+    /// Does what is left to do for a hit that does not simply wait with others.
+    #[inline(never)]
+    fn hit_beyond(&self, pool: &Pool, page: PageId, hit: Hit, noted: Noted) {
+        match (&self.hits, noted) {
+            (HitPath::Queues, Noted::NoQueue) => self.queues.note_first(pool, &self.parts[0], hit),
+            (HitPath::Queues, _) => self.queues.commit(pool, &self.parts[0]),
+            (HitPath::Buffers(buffers), _) => match buffers.offer(hit) {
                 Offer::Noted => {}
                 Offer::Full => buffers.drain_full(pool, &self.parts[0], hit),
                 Offer::Lost => buffers.drop_hit(),
             },
-            HitPath::AtOnce => self.tell(pool, page, hit),
+            (HitPath::AtOnce, _) => self.tell(pool, page, hit),
         }
     }
 
@@ -145,7 +161,7 @@ impl Live {
     fn lock_for_miss(&self, pool: &Pool, page: PageId) -> Held<'_> {
         let part = self.part_of(page);
         match &self.hits {
-            HitPath::Queues(queues) => queues.lock_for_miss(pool, part),
+            HitPath::Queues => self.queues.lock_for_miss(pool, part),
             HitPath::Buffers(buffers) => {
                 let mut held = part.lock();
                 buffers.drain(pool, &mut held);
@@ -185,7 +201,22 @@ impl Pool {
 
     #[inline(never)]
     fn tell_hit(&self, id: FrameId, page: PageId, what: PageUse) {
+        match self.options.trace {
+            None => self.tell_policy(id, page),
+            // Elsewhere, so that the way above needs no registers saved.
+            Some(_) => self.tell_both(id, page, what),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_both(&self, id: FrameId, page: PageId, what: PageUse) {
         self.trace_use(page, what);
+        self.tell_policy(id, page);
+    }
+
+    #[inline(always)]
+    fn tell_policy(&self, id: FrameId, page: PageId) {
         if let Some(live) = &self.live {
             live.hit(self, id, page);
         }
