@@ -1,7 +1,7 @@
 //! What may be chosen: a policy, and the form in which it is told of hits; as text too.
 
 use super::bp_wrapper::LEN_MAX;
-use longshore_policy::{Spec, SpecError, catalogue};
+use longshore_policy::{SettingsError, Spec, SpecError, catalogue, settings};
 use std::fmt;
 use std::str::FromStr;
 
@@ -166,7 +166,7 @@ impl FromStr for Form {
     type Err = ReplacementError;
 
     fn from_str(text: &str) -> Result<Form, ReplacementError> {
-        let (name, settings) = text.split_once(':').unwrap_or((text, ""));
+        let (name, settings) = settings(text)?;
         let (name, parameters) = FORMS
             .into_iter()
             .find(|(known, _)| *known == name)
@@ -174,20 +174,18 @@ impl FromStr for Form {
                 form: name.to_owned(),
             })?;
         let mut values: Vec<u32> = parameters.iter().map(|known| known.default).collect();
-        let settings = settings.split(',').map(str::trim);
-        for setting in settings.filter(|setting| !setting.is_empty()) {
+        for (parameter, text) in settings {
             let value = || {
-                let (parameter, value) = setting.split_once('=')?;
                 let at = parameters
                     .iter()
                     .position(|known| known.name == parameter)?;
                 let allowed = parameters[at].min..=parameters[at].max;
-                let value = value.parse().ok().filter(|value| allowed.contains(value))?;
+                let value = text.parse().ok().filter(|value| allowed.contains(value))?;
                 Some((at, value))
             };
             let (at, value) = value().ok_or_else(|| ReplacementError::BadSetting {
                 form: name,
-                setting: setting.to_owned(),
+                setting: format!("{parameter}={text}"),
                 known: described(parameters),
             })?;
             values[at] = value;
@@ -274,6 +272,9 @@ pub enum ReplacementError {
         /// What can be set.
         known: String,
     },
+    /// What is set for the form cannot be taken apart.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The policy's parameters are wrong.
     #[error("{0}")]
     Policy(String),
@@ -341,6 +342,9 @@ mod tests {
             parsed("spin:batch=3/lru"),
             "error: 'spin' cannot be told 'batch=3'; it has: none"
         );
+        let error = parsed("bp-wrapper:batch=1,batch=2/lru");
+        assert!(error.ends_with("sets batch twice"), "{error}");
+        assert!(parsed("bp-wrapper:/lru").contains("empty setting"));
         assert!(parsed("spin/gclock:cap=x").contains("cap must be"));
         assert!(parsed("spin/nb-gclock").contains("unknown replacement policy 'nb-gclock'"));
         assert!(parsed("").contains("unknown replacement policy ''"));
