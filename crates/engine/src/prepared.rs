@@ -34,7 +34,7 @@ use longshore_base::TxnId;
 use longshore_base::sync::Mutex;
 pub use longshore_txn::PreparedView;
 use longshore_txn::{Adopted, CommitHandle, Transaction};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) type Inside = Vec<(Arc<TableState>, Entered)>;
 /// What prepared transactions keep.
 pub(crate) struct Gates {
     /// By gid.
-    inside: Mutex<HashMap<Vec<u8>, Inside>>,
+    inside: Mutex<BTreeMap<Vec<u8>, Inside>>,
     /// Inside is who resolves one of them.
     deciding: Gate,
 }
@@ -233,7 +233,7 @@ impl Gates {
         all.values().flatten().filter(of_table).count() as u64
     }
 
-    /// The name of a prepared transaction that is inside of `table`, if there is one.
+    /// The first name of a prepared transaction that is inside of `table`, if there is one.
     pub(crate) fn one_inside(&self, table: &TableState) -> Option<Arc<[u8]>> {
         let inside = self.inside.lock();
         let is_inside = |(state, _): &(Arc<TableState>, Entered)| ptr::eq(&**state, table);
