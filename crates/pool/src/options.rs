@@ -28,6 +28,8 @@ pub struct PoolOptions {
     pub hand: HandKind,
     /// Who chooses the pages that leave. `weight_max` and `hand` are Nb-GCLOCK's, and mean nothing to others.
     pub replacement: Replacement,
+    /// Whether it is timed how long the policy's lock is waited for and held; costs three looks at the clock each time.
+    pub times_replacement: bool,
     /// Who is told of each use of a page.
     pub trace: Option<Arc<dyn PageTrace>>,
 }
@@ -54,6 +56,7 @@ impl Default for PoolOptions {
             table: PageTableKind::Translation,
             hand: HandKind::Batched,
             replacement: Replacement::Native,
+            times_replacement: false,
             trace: None,
         }
     }

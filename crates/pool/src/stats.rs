@@ -24,6 +24,10 @@ pub struct ReplacementStats {
     pub hits_stale: u64,
     /// Hits that found no place in a buffer.
     pub hits_dropped: u64,
+    /// Nanoseconds from asking for the lock to having it; 0 unless [`crate::PoolOptions::times_replacement`].
+    pub lock_wait_nanos: u64,
+    /// Nanoseconds for which it was held; likewise.
+    pub lock_held_nanos: u64,
 }
 
 macro_rules! counters {

@@ -65,6 +65,7 @@ pub(super) struct Case {
     pub(super) threads: usize,
     pub(super) miss: MissMode,
     pub(super) reads: Reads,
+    pub(super) times_lock: bool,
     /// Through the workload once; else for the time of the plan.
     pub(super) once: bool,
 }
@@ -174,6 +175,7 @@ impl<'a> Bench<'a> {
             weight_max: case.rival.weight_max,
             miss: case.miss,
             reads: case.reads,
+            times_lock: case.times_lock,
             ..Setup::new(case.rival.replacement.clone(), frames)
         };
         let length = match case.once {
@@ -292,6 +294,7 @@ impl Case {
             threads,
             miss: MissMode::Optimistic,
             reads: Reads::AsTheyCome,
+            times_lock: false,
             once: false,
         }
     }

@@ -78,7 +78,7 @@ pub static EXPERIMENTS: &[About] = &[
     About {
         name: "bpw-lock",
         source: "BP-Wrapper, lock time by batch size",
-        asks: "acquisitions of the lock, and processor time beyond that of no lock, per access",
+        asks: "time of acquiring and holding the lock, and acquisitions, per access",
         run: batching::by_batch,
     },
     About {

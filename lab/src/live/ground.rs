@@ -188,6 +188,7 @@ impl Ground {
             hand: setup.hand,
             weight_max: setup.weight_max,
             miss: setup.miss,
+            times_replacement: setup.times_lock,
             double_write: DoubleWrite::Off,
             ..PoolOptions::with_bytes(bytes_max)
         };

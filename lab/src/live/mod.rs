@@ -31,6 +31,8 @@ pub struct Setup {
     pub miss: MissMode,
     /// How the file is read.
     pub reads: Reads,
+    /// Whether the policy's lock is timed.
+    pub times_lock: bool,
     /// Frames that pages can have.
     pub frames: u32,
 }
@@ -45,6 +47,7 @@ impl Setup {
             weight_max: defaults.weight_max,
             miss: defaults.miss,
             reads: Reads::AsTheyCome,
+            times_lock: false,
             frames,
         }
     }

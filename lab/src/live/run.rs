@@ -204,6 +204,8 @@ fn difference(end: &PoolStats, start: &PoolStats) -> PoolStats {
     own.hits_drained -= former.hits_drained;
     own.hits_stale -= former.hits_stale;
     own.hits_dropped -= former.hits_dropped;
+    own.lock_wait_nanos -= former.lock_wait_nanos;
+    own.lock_held_nanos -= former.lock_held_nanos;
     stats
 }
 

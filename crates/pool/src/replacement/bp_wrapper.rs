@@ -274,7 +274,7 @@ mod loom_tests {
         fn new() -> Arc<World> {
             let world = World {
                 frames: Frames::new(2, PageSize::MIN).unwrap(),
-                part: Part::new(LockKind::Mutex, &"lru".parse().unwrap(), 2),
+                part: Part::new(LockKind::Mutex, &"lru".parse().unwrap(), 2, None),
                 queue: Queue::default(),
             };
             (0..2).for_each(|frame| world.bring_in(frame, u64::from(frame)));

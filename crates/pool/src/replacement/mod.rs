@@ -62,10 +62,11 @@ use crate::stats::ReplacementStats;
 use crate::trace::PageUse;
 use bp_wrapper::{Noted, Queues};
 use keeper::Hit;
-use longshore_base::PageId;
+use longshore_base::{Environment, PageId};
 use lossy::{Buffers, Offer};
 use part::{Held, LockKind, Part};
 use std::io;
+use std::sync::Arc;
 
 /// A policy of the catalogue at work.
 pub(crate) struct Live {
@@ -85,11 +86,15 @@ enum HitPath {
 }
 
 impl Live {
-    /// What `replacement` says, for a pool of `frames` frames; `None` for Nb-GCLOCK.
+    /// What `replacement` says, for a pool of `frames` frames; `None` for Nb-GCLOCK. With a `clock` its locks are timed.
     ///
     /// # Errors
     /// There is no memory.
-    pub(crate) fn new(replacement: &Replacement, frames: u32) -> io::Result<Option<Box<Live>>> {
+    pub(crate) fn new(
+        replacement: &Replacement,
+        frames: u32,
+        clock: Option<&Arc<dyn Environment>>,
+    ) -> io::Result<Option<Box<Live>>> {
         let Replacement::Policy { form, policy } = replacement else {
             return Ok(None);
         };
@@ -105,7 +110,7 @@ impl Live {
             _ => Queues::none(),
         };
         let share = frames.div_ceil(parts).max(1);
-        let part = |_| Part::new(lock, policy, share);
+        let part = |_| Part::new(lock, policy, share, clock.cloned());
         Ok(Some(Box::new(Live {
             queues: queues?,
             hits,

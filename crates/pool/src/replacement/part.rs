@@ -5,11 +5,13 @@
 use super::keeper::{Arrival, Hit, Keeper};
 use crate::frame::{FrameId, Frames};
 use crate::stats::ReplacementStats;
-use longshore_base::PageId;
 use longshore_base::metrics::Counter;
 use longshore_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use longshore_base::sync::{Mutex, MutexGuard, hint, thread};
+use longshore_base::{Environment, PageId};
 use longshore_policy::{Nodes, Placement, Spec, Take};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// How a lock that is not free is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(super) struct Part {
     nodes_stride: AtomicUsize,
     counts: Counts,
     try_locks_failed: Counter,
+    /// What the lock's times are read from, where they are wanted.
+    clock: Option<Arc<dyn Environment>>,
 }
 
 /// Written under the lock, read at any time.
@@ -43,11 +47,18 @@ struct Counts {
     blocked: AtomicU64,
     drained: AtomicU64,
     stale: AtomicU64,
+    wait_nanos: AtomicU64,
+    held_nanos: AtomicU64,
 }
 
 impl Part {
     /// A part whose policy has `frames` frames to itself.
-    pub(super) fn new(kind: LockKind, spec: &Spec, frames: u32) -> Part {
+    pub(super) fn new(
+        kind: LockKind,
+        spec: &Spec,
+        frames: u32,
+        clock: Option<Arc<dyn Environment>>,
+    ) -> Part {
         let part = Part {
             kind,
             keeper: Mutex::new(Keeper::new(spec, frames)),
@@ -56,6 +67,7 @@ impl Part {
             nodes_stride: AtomicUsize::new(0),
             counts: Counts::default(),
             try_locks_failed: Counter::new(),
+            clock,
         };
         part.note_nodes(part.keeper.lock().nodes());
         part
@@ -63,21 +75,23 @@ impl Part {
 
     /// Waits for the lock.
     pub(super) fn lock(&self) -> Held<'_> {
+        let asked = self.now();
         if let Some(keeper) = self.keeper.try_lock() {
-            return Held::new(self, keeper);
+            return Held::new(self, keeper, asked);
         }
-        let held = match self.kind {
-            LockKind::Mutex => Held::new(self, self.keeper.lock()),
+        let keeper = match self.kind {
+            LockKind::Mutex => self.keeper.lock(),
             LockKind::Spin => self.spin(),
         };
         raise(&self.counts.blocked, 1);
-        held
+        Held::new(self, keeper, asked)
     }
 
     /// Takes the lock if it is free.
     pub(super) fn try_lock(&self) -> Option<Held<'_>> {
+        let asked = self.now();
         match self.keeper.try_lock() {
-            Some(keeper) => Some(Held::new(self, keeper)),
+            Some(keeper) => Some(Held::new(self, keeper, asked)),
             None => {
                 self.try_locks_failed.add(1);
                 None
@@ -85,7 +99,12 @@ impl Part {
         }
     }
 
-    fn spin(&self) -> Held<'_> {
+    /// The time, where the lock is timed.
+    fn now(&self) -> Option<Duration> {
+        self.clock.as_ref().map(|clock| clock.now())
+    }
+
+    fn spin(&self) -> MutexGuard<'_, Keeper> {
         let mut pauses = 1;
         loop {
             // Relaxed: a hint; the mutex orders.
@@ -98,7 +117,7 @@ impl Part {
                 }
             }
             match self.keeper.try_lock() {
-                Some(keeper) => return Held::new(self, keeper),
+                Some(keeper) => return keeper,
                 None => thread::yield_now(),
             }
         }
@@ -128,6 +147,8 @@ impl Part {
         stats.lock_blocked += get(&self.counts.blocked);
         stats.hits_drained += get(&self.counts.drained);
         stats.hits_stale += get(&self.counts.stale);
+        stats.lock_wait_nanos += get(&self.counts.wait_nanos);
+        stats.lock_held_nanos += get(&self.counts.held_nanos);
         stats.try_locks_failed += self.try_locks_failed.get();
     }
 }
@@ -136,16 +157,27 @@ impl Part {
 pub(super) struct Held<'a> {
     part: &'a Part,
     keeper: MutexGuard<'a, Keeper>,
+    /// When it was had, where the lock is timed.
+    since: Option<Duration>,
 }
 
 impl<'a> Held<'a> {
-    fn new(part: &'a Part, keeper: MutexGuard<'a, Keeper>) -> Held<'a> {
+    /// The lock, which was asked for then.
+    fn new(part: &'a Part, keeper: MutexGuard<'a, Keeper>, asked: Option<Duration>) -> Held<'a> {
+        let since = part.now();
+        if let (Some(asked), Some(since)) = (asked, since) {
+            raise(&part.counts.wait_nanos, nanos(asked, since));
+        }
         raise(&part.counts.acquisitions, 1);
         if part.kind == LockKind::Spin {
             // Relaxed: a hint.
             part.is_held.store(true, Ordering::Relaxed);
         }
-        Held { part, keeper }
+        Held {
+            part,
+            keeper,
+            since,
+        }
     }
 
     /// Tells the policy of hits.
@@ -205,11 +237,18 @@ impl<'a> Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
+        if let (Some(since), Some(now)) = (self.since, self.part.now()) {
+            raise(&self.part.counts.held_nanos, nanos(since, now));
+        }
         if self.part.kind == LockKind::Spin {
             // Relaxed: a hint; the mutex is let go right after.
             self.part.is_held.store(false, Ordering::Relaxed);
         }
     }
+}
+
+fn nanos(from: Duration, to: Duration) -> u64 {
+    to.saturating_sub(from).as_nanos() as u64
 }
 
 /// Adds to a count that only the holder of the lock writes.

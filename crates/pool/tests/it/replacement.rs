@@ -367,3 +367,29 @@ fn dirty_victims_are_written_and_then_leave() {
         bed.pool.verify_replacement().unwrap();
     }
 }
+
+#[test]
+fn the_lock_is_timed_where_that_is_asked_for() {
+    for form in ["bp-wrapper", "mutex", "spin", "lossy"] {
+        let times = |times_replacement| {
+            let options = PoolOptions {
+                times_replacement,
+                ..with(&format!("{form}/lirs"), small(40))
+            };
+            let bed = Bed::new(options);
+            (0..5000).for_each(|nth| bed.touch(nth % 60));
+            bed.pool.stats().replacement
+        };
+        let (with, without) = (times(true), times(false));
+        assert!(
+            with.lock_held_nanos > 0 && with.lock_wait_nanos > 0,
+            "{form}: {with:?}"
+        );
+        assert_eq!(
+            (without.lock_held_nanos, without.lock_wait_nanos),
+            (0, 0),
+            "{form}"
+        );
+        assert_eq!(with.lock_acquisitions, without.lock_acquisitions, "{form}");
+    }
+}
