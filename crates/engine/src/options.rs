@@ -166,8 +166,8 @@ impl Options {
         self
     }
 
-    /// Memory for older states of rows, which transactions that read a snapshot see, 64 MiB unless set; at
-    /// least 64 KiB. [`Options::long_readers`] says what happens when that does not suffice.
+    /// Memory for older states of rows, which transactions that read a snapshot see, 64 MiB unless set; from
+    /// 64 KiB to 16 GiB. [`Options::long_readers`] says what happens when that does not suffice.
     pub fn version_bytes_max(mut self, bytes: usize) -> Options {
         self.version_bytes_max = bytes;
         self
@@ -334,11 +334,12 @@ impl Options {
                 "at least 65536 bytes",
             );
         }
-        if self.version_bytes_max < 64 << 10 {
+        // A shelf of versions numbers their places in 32 GiB, of which a half may lie between them.
+        if !(64 << 10..=16 << 30).contains(&(self.version_bytes_max as u64)) {
             return refuse(
                 "version_bytes_max",
                 self.version_bytes_max,
-                "at least 65536 bytes",
+                "from 65536 to 17179869184 bytes",
             );
         }
         if !(1..=65536).contains(&self.transactions_max) {
@@ -445,6 +446,10 @@ mod tests {
             (
                 Options::new().version_bytes_max(1),
                 ["version_bytes_max", "1", "65536"],
+            ),
+            (
+                Options::new().version_bytes_max((16 << 30) + 1),
+                ["version_bytes_max", "17179869185", "17179869184"],
             ),
             (
                 Options::new().transactions_max(0),

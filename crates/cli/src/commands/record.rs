@@ -37,7 +37,7 @@ fn parse(args: &Record) -> Outcome<Cli> {
 /// On standard error: the output is the command's.
 fn report(args: &Record, recorded: Recorded) {
     eprintln!(
-        "recorded {} uses of pages by {} threads: {}",
+        "recorded {} uses of pages (threads: {}): {}",
         recorded.accesses,
         recorded.threads,
         args.file.display()

@@ -153,12 +153,14 @@ impl LockManager {
         };
         let word = &self.slot(owner.index).intents.0[usize::from(index)];
         let [weak, strong] = [held, mode].map(|mode| IntentWord::new(store, mode).0);
-        // Acquire on failure: we see the request that the transfer made (H3).
+        // AcqRel: pairs with the load and the exchange in `transfer`. Acquire on failure: we see the request that the
+        // transfer made (H3).
         let change = |from, to| {
             word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
                 .is_ok()
         };
         if change(weak, strong) {
+            // SeqCst: the word, then `strong` (H2).
             fence(Ordering::SeqCst);
             let (is_wanted, _) = self.tables.of(store).glance();
             if !is_wanted {
