@@ -4,7 +4,8 @@
 //! Frames are numbered; the pool uses those below its *limit*. Growing raises the limit. Shrinking lowers
 //! it, so the hand passes the tail by and whoever frees a tail frame retires it; then the pages that
 //! still sit there are evicted, and the memory of the tail is given back. The page table grows with the
-//! file; its memory is taken from the frames, as is what a replacement policy may come to keep of so many.
+//! file; its memory is taken from the frames, as is what a replacement policy may come to keep of so many, and the queues
+//! of all threads that may come to have one.
 //!
 //! What sits in the tail leaves whether it is hot or not, and the policy keeps no history of it (`Gone::Invalidated`):
 //! which pages these are is chance, as in an eviction by RANDOM. To move a page is to take a frame from the policy, to copy
@@ -303,7 +304,7 @@ impl Pool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::replacement::Replacement;
+    use crate::replacement::{Live, Replacement};
 
     /// All choices of the page table, the page size and the replacement.
     fn all_options() -> impl Iterator<Item = PoolOptions> {
@@ -352,6 +353,12 @@ mod tests {
                     all <= bytes && one_more > bytes,
                     "{whose}: {all} of {bytes}"
                 );
+                let live = Live::new(whose, budget.frames, None).unwrap();
+                let (held, allowed) = (
+                    live.map_or(0, |live| live.bytes()),
+                    whose.bytes_max(budget.frames),
+                );
+                assert!(held <= allowed, "{whose}: {held} of {allowed}");
             }
         }
     }

@@ -50,7 +50,8 @@ macro_rules! counters {
             pub bytes: u64,
             /// Bytes of the page table among them.
             pub table_bytes: u64,
-            /// Bytes among them set aside for what the replacement policy knows of pages; none for Nb-GCLOCK.
+            /// Bytes among them set aside for what the replacement policy knows of pages, for its locks, and for queues of
+            /// hits; none for Nb-GCLOCK.
             pub replacement_bytes: u64,
             /// What locks and queues of the replacement policy saw; all zero for Nb-GCLOCK.
             pub replacement: ReplacementStats,

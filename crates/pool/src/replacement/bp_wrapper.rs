@@ -63,6 +63,9 @@ pub(super) struct Queues {
 }
 
 impl Queues {
+    /// Memory when all are used. One that never is takes address space only.
+    pub(super) const BYTES_MAX: usize = QUEUES * size_of::<Queue>();
+
     /// Queues of `len` hits, of which `batch` are worth trying the lock.
     ///
     /// # Errors
@@ -86,6 +89,11 @@ impl Queues {
             queues: Memory::zeroed(0)?,
             ..Queues::new(1, 1)?
         })
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(self.queues.as_slice())
     }
 
     /// Notes a hit of this thread.

@@ -1,6 +1,8 @@
 //! What may be chosen: a policy, and the form in which it is told of hits; as text too.
 
-use super::bp_wrapper::LEN_MAX;
+use super::bp_wrapper::{LEN_MAX, Queues};
+use super::lossy::Buffers;
+use super::part::Part;
 use longshore_policy::{SettingsError, Spec, SpecError, catalogue, settings};
 use std::fmt;
 use std::str::FromStr;
@@ -101,17 +103,16 @@ impl Replacement {
         std::iter::once(Replacement::Native).chain(policies)
     }
 
-    /// The most memory that its policies take for a pool of so many frames. Nb-GCLOCK has all in the frames.
+    /// The most memory that its policies, locks and queues take for a pool of so many frames. Nb-GCLOCK has all in the
+    /// frames.
     pub fn bytes_max(&self, frames: u32) -> usize {
         match self {
             Replacement::Native => 0,
             Replacement::Policy { form, policy } => {
-                let parts = match *form {
-                    Form::Partitioned { parts } => parts,
-                    Form::BpWrapper { .. } | Form::Lossy | Form::Spin | Form::Mutex => 1,
-                };
+                let parts = form.parts();
                 // The page of a part may be in any frame.
-                parts as usize * policy.bytes_max(frames, frames.div_ceil(parts))
+                let policies = parts as usize * policy.bytes_max(frames, frames.div_ceil(parts));
+                policies + form.bytes_max()
             }
         }
     }
@@ -124,6 +125,23 @@ impl Form {
             let form = name.parse();
             form.expect("the name of a form is a form")
         })
+    }
+
+    fn parts(self) -> u32 {
+        match self {
+            Form::Partitioned { parts } => parts,
+            Form::BpWrapper { .. } | Form::Lossy | Form::Spin | Form::Mutex => 1,
+        }
+    }
+
+    /// Memory of the locks, and of the queues or buffers if every thread that can have one has.
+    fn bytes_max(self) -> usize {
+        let hits = match self {
+            Form::BpWrapper { .. } => Queues::BYTES_MAX,
+            Form::Lossy => Buffers::BYTES,
+            Form::Spin | Form::Mutex | Form::Partitioned { .. } => 0,
+        };
+        hits + self.parts() as usize * size_of::<Part>()
     }
 
     fn values(self) -> (&'static str, Vec<u32>) {

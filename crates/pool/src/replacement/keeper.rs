@@ -168,6 +168,12 @@ impl Keeper {
         self.policy.nodes()
     }
 
+    /// Memory that the policy holds.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn bytes(&self) -> usize {
+        self.policy.bytes()
+    }
+
     /// Verifies the policy, and R1 for the pages that it has: their number.
     pub(super) fn verify(&self, frames: &Frames) -> Result<usize, String> {
         self.policy.check()?;

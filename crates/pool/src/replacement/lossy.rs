@@ -50,6 +50,8 @@ struct Buffer {
 }
 
 impl Buffers {
+    pub(super) const BYTES: usize = STRIPES * size_of::<CachePadded<Buffer>>();
+
     pub(super) fn new() -> Buffers {
         let buffer = |_| {
             CachePadded::new(Buffer {
@@ -62,6 +64,11 @@ impl Buffers {
             stripes: (0..STRIPES).map(buffer).collect(),
             dropped: Counter::new(),
         }
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.stripes)
     }
 
     /// Notes a hit, if there is a place for it.

@@ -193,6 +193,17 @@ impl Live {
         }
         stats
     }
+
+    /// Memory held, with that of queues that nobody has used yet.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn bytes(&self) -> usize {
+        let buffers = match &self.hits {
+            HitPath::Buffers(buffers) => buffers.bytes(),
+            HitPath::Queues | HitPath::AtOnce => 0,
+        };
+        let policies: usize = self.parts.iter().map(|part| part.lock().bytes()).sum();
+        self.queues.bytes() + buffers + size_of_val(&*self.parts) + policies
+    }
 }
 
 impl Pool {

@@ -229,6 +229,11 @@ impl<'a> Held<'a> {
         self.keeper.likely_victims(limit)
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn bytes(&self) -> usize {
+        self.keeper.bytes()
+    }
+
     /// See [`Keeper::verify`].
     pub(super) fn verify(&self, frames: &Frames) -> Result<usize, String> {
         self.keeper.verify(frames)
