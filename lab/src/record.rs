@@ -1,8 +1,8 @@
 //! The page trace of a running database, written while it runs.
 //!
 //! # Protocol
-//! A [`Recorder`] owns the file. What [`Recorder::trace`] returns is told of each use of a page by the database's pool. A
-//! thread gathers its uses in a buffer of its own and writes them, a buffer at a time, under the file's lock;
+//! A [`Recorder`] owns the file. What [`Recorder::trace`] returns is told by the database's pool of the size of its pages,
+//! with which the trace begins, and of each use of a page. A thread gathers its uses in a buffer of its own and writes them, a buffer at a time, under the file's lock;
 //! [`Recorder::finish`] writes what is left, of ended threads too.
 //!
 //! # Invariants
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use longshore_base::PageId;
+use longshore_base::{PageId, PageSize};
 use longshore_pool::{PageTrace, PageUse};
 use thread_local::ThreadLocal;
 
@@ -25,6 +25,8 @@ use crate::format::{Access, Kind, Writer};
 
 /// Uses that a thread gathers before it writes them.
 pub const GATHERED: usize = 64;
+/// In the file, where no pool has said it.
+const PAGE_SIZE_UNKNOWN: u32 = 0;
 
 /// A trace that is being written to a file.
 #[derive(Debug)]
@@ -50,11 +52,9 @@ impl Recorder {
     pub fn create(path: &Path) -> Result<Recorder, LabError> {
         let name = path.display().to_string();
         let file = File::create(path).map_err(LabError::file("create", &name))?;
-        let out: Box<dyn Write + Send> = Box::new(BufWriter::new(file));
-        let writer = Writer::new(out, 0).map_err(LabError::file("write", &name))?;
         Ok(Recorder {
             path: name,
-            shared: Arc::new(Shared::new(writer)),
+            shared: Arc::new(Shared::new(Box::new(BufWriter::new(file)))),
         })
     }
 
@@ -72,11 +72,12 @@ impl Recorder {
         for gathered in &shared.threads {
             shared.write(&mut lock(gathered));
         }
-        let writer = std::mem::replace(&mut *lock(&shared.writer), Output::Ended);
-        let finished = match writer {
+        let mut output = lock(&shared.output);
+        output.begin(PAGE_SIZE_UNKNOWN);
+        let finished = match std::mem::replace(&mut *output, Output::Ended) {
             Output::Open(writer, accesses) => writer.finish().map(|_| accesses),
             Output::Failed(error) => Err(error),
-            Output::Ended => unreachable!("`finish` takes the recorder"),
+            Output::Empty(_) | Output::Ended => unreachable!("`finish` takes the recorder"),
         };
         Ok(Recorded {
             accesses: finished.map_err(LabError::file("write", &self.path))?,
@@ -86,15 +87,33 @@ impl Recorder {
     }
 }
 
-/// The file, and how many uses are in it.
+/// The file.
+type Out = Box<dyn Write + Send>;
+
 enum Output {
-    Open(Writer<Box<dyn Write + Send>>, u64),
+    /// The size of the pages is not known yet.
+    Empty(Out),
+    /// With so many uses in it.
+    Open(Writer<Out>, u64),
     Failed(io::Error),
     Ended,
 }
 
+impl Output {
+    /// Begins the trace, unless it has begun.
+    fn begin(&mut self, page_bytes: u32) {
+        *self = match std::mem::replace(self, Output::Ended) {
+            Output::Empty(out) => match Writer::new(out, page_bytes) {
+                Ok(writer) => Output::Open(writer, 0),
+                Err(error) => Output::Failed(error),
+            },
+            begun => begun,
+        };
+    }
+}
+
 struct Shared {
-    writer: Mutex<Output>,
+    output: Mutex<Output>,
     /// Each thread locks its own only, until the end.
     threads: ThreadLocal<Mutex<Gathered>>,
     thread_count: AtomicU32,
@@ -107,9 +126,9 @@ struct Gathered {
 }
 
 impl Shared {
-    fn new(writer: Writer<Box<dyn Write + Send>>) -> Shared {
+    fn new(out: Out) -> Shared {
         Shared {
-            writer: Mutex::new(Output::Open(writer, 0)),
+            output: Mutex::new(Output::Empty(out)),
             threads: ThreadLocal::new(),
             thread_count: AtomicU32::new(0),
         }
@@ -117,7 +136,8 @@ impl Shared {
 
     fn write(&self, gathered: &mut Gathered) {
         let thread = gathered.thread;
-        let mut output = lock(&self.writer);
+        let mut output = lock(&self.output);
+        output.begin(PAGE_SIZE_UNKNOWN);
         if let Output::Open(writer, accesses) = &mut *output {
             *accesses += gathered.uses.len() as u64;
             let uses = gathered.uses.iter().copied();
@@ -139,6 +159,10 @@ impl std::fmt::Debug for Shared {
 }
 
 impl PageTrace for Shared {
+    fn begins(&self, page_size: PageSize) {
+        lock(&self.output).begin(page_size.bytes() as u32);
+    }
+
     fn used(&self, page: PageId, what: PageUse) {
         let kind = match what {
             PageUse::Read => Kind::Read,

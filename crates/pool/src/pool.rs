@@ -136,6 +136,9 @@ impl Pool {
             options,
         };
         pool.fill_reserve();
+        if let Some(trace) = &pool.options.trace {
+            trace.begins(pool.options.page_size);
+        }
         Ok(Arc::new(pool))
     }
 

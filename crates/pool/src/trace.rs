@@ -6,7 +6,7 @@
 //! that uses the page tells of it, while it may hold the page.
 
 use crate::pool::Pool;
-use longshore_base::PageId;
+use longshore_base::{PageId, PageSize};
 use std::fmt::Debug;
 
 /// What a page was asked for.
@@ -25,6 +25,9 @@ pub enum PageUse {
 /// The pool holds nobody up meanwhile but the thread that uses the page, which may hold latches on others: what is
 /// done here must not use the pool.
 pub trait PageTrace: Debug + Send + Sync {
+    /// A pool of pages of this size will tell of their uses.
+    fn begins(&self, _page_size: PageSize) {}
+
     /// The calling thread uses `page`.
     fn used(&self, page: PageId, what: PageUse);
 }

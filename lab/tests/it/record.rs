@@ -6,7 +6,7 @@ use std::sync::Barrier;
 
 use lab::format::{Access, Format, Kind};
 use lab::record::{GATHERED, Recorder};
-use longshore_base::PageId;
+use longshore_base::{PageId, PageSize};
 use longshore_pool::PageUse;
 
 fn accesses(path: &Path) -> Vec<Access> {
@@ -61,6 +61,25 @@ fn every_use_is_recorded_in_the_order_of_its_thread() {
                 .all(|(a, kind)| a.kind == kind)
         );
     }
+}
+
+#[test]
+fn the_trace_begins_with_the_size_of_the_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.pages");
+    let recorded = |sizes: &[PageSize]| {
+        let recorder = Recorder::create(&path).unwrap();
+        let trace = recorder.trace();
+        sizes.iter().for_each(|size| trace.begins(*size));
+        trace.used(PageId::new(7), PageUse::Read);
+        assert_eq!(recorder.finish().unwrap().accesses, 1);
+        assert_eq!(accesses(&path)[0].page, 7);
+        let bytes = std::fs::read(&path).unwrap();
+        u32::from_le_bytes(bytes[12..16].try_into().unwrap())
+    };
+    assert_eq!(recorded(&[PageSize::MIN]), 4096);
+    assert_eq!(recorded(&[PageSize::MAX, PageSize::MIN]), 65536);
+    assert_eq!(recorded(&[]), 0, "nobody said");
 }
 
 #[test]

@@ -337,6 +337,8 @@ fn lab_record_writes_what_lab_reads() {
         line["requests"].as_u64().unwrap()
     };
     let of_scan = uses("lru");
+    let header = std::fs::read(place.path("t.pages")).unwrap();
+    assert_eq!(header[12..16], 8192u32.to_le_bytes(), "the page size");
     record(&["get", "db", "zones", "Europe/Paris"]).succeeded();
     let of_get = uses("lru");
     assert!(0 < of_get && of_get < of_scan, "{of_get} and {of_scan}");

@@ -2,16 +2,23 @@
 
 use crate::replacement::with;
 use crate::support::{Bed, small};
-use longshore_base::PageId;
+use longshore_base::{PageId, PageSize};
 use longshore_pool::{PageTrace, PageUse, PoolOptions};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 #[derive(Debug, Default)]
-struct Uses(Mutex<Vec<(u64, PageUse)>>);
+struct Uses {
+    page_size: OnceLock<PageSize>,
+    uses: Mutex<Vec<(u64, PageUse)>>,
+}
 
 impl PageTrace for Uses {
+    fn begins(&self, page_size: PageSize) {
+        self.page_size.set(page_size).unwrap();
+    }
+
     fn used(&self, page: PageId, what: PageUse) {
-        self.0.lock().unwrap().push((page.get(), what));
+        self.uses.lock().unwrap().push((page.get(), what));
     }
 }
 
@@ -25,7 +32,8 @@ fn each_use_is_told_once() {
             ..with(replacement, small(32))
         };
         let bed = Bed::new(options);
-        let take = || std::mem::take(&mut *uses.0.lock().unwrap());
+        assert_eq!(uses.page_size.get(), Some(&PageSize::MIN));
+        let take = || std::mem::take(&mut *uses.uses.lock().unwrap());
         let page = PageId::new;
         bed.create(5, 1);
         drop(bed.pool.fix_shared(page(5)).unwrap());
