@@ -15,7 +15,7 @@
 //! - its victim is the resident page nearest to its front that is M pages or more behind it, a page that a loop will need
 //!   last; where no sequence is long the victim is LRU's.
 //!
-//! How many sequences the paper keeps is not known to us; `SEQUENCES` bounds the search at a miss. Room for another is
+//! How many sequences the paper keeps is not known to us; ours are `SEQUENCES`. Room for another is
 //! made, in the manner of CLOCK, by a short one that was not extended of late.
 //!
 //! # Source
@@ -32,6 +32,8 @@ use crate::spec::Values;
 
 /// Sequences followed at a time.
 const SEQUENCES: usize = 128;
+/// What `starts` and `long` take.
+const SEQUENCE_BYTES: usize = SEQUENCES * 2 * size_of::<(u64, u16)>();
 /// Of so many last misses of a sequence the first is compared: the paper's N.
 const MISSES: usize = 5;
 
@@ -47,10 +49,11 @@ pub(crate) struct Seq {
     queue: List<QUEUE>,
     /// In slots, which do not move.
     sequences: [Option<Sequence>; SEQUENCES],
-    /// The lowest and the highest page of each sequence, apart from the rest: each miss looks at them all.
-    ends: [(u64, u64); SEQUENCES],
-    /// The slots of long sequences.
-    long: Vec<u16>,
+    /// The lowest page of each sequence, in order, and its slot.
+    starts: Vec<(u64, u16)>,
+    /// The long sequences in the order in which they give victims, the next at the end: when the first of their last
+    /// misses was, and the slot.
+    long: Vec<(u64, u16)>,
     /// The slot where a new sequence looks for room first.
     hand: usize,
     /// Misses so far.
@@ -60,9 +63,6 @@ pub(crate) struct Seq {
 }
 
 const NONE: u16 = u16::MAX;
-
-/// Ends of a sequence that is not there.
-const NO_ENDS: (u64, u64) = (1, 0);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
@@ -144,12 +144,33 @@ impl Sequence {
     }
 }
 
+/// Where a sequence stands in lists in order, with its slot.
+#[derive(Clone, Copy)]
+struct Keys {
+    start: Option<(u64, u16)>,
+    long: Option<(u64, u16)>,
+}
+
+/// Brings the key of a sequence up to date in a list in order.
+fn file(keys: &mut Vec<(u64, u16)>, former: Option<(u64, u16)>, now: Option<(u64, u16)>) {
+    if now == former {
+        return;
+    }
+    let place = |keys: &[_], key| keys.partition_point(|&other| other < key);
+    if let Some(former) = former {
+        keys.remove(place(keys, former));
+    }
+    if let Some(now) = now {
+        keys.insert(place(keys, now), now);
+    }
+}
+
 impl Listed for Seq {
     const ABOUT: About = About {
         name: "seq",
         source: "Glass, Cao 1997",
         weakness: "LRU wherever pages are not missed in the order of their numbers",
-        memory: NodeTable::<u16, 2>::MEMORY.and_fixed(size_of::<Seq>() + 4 * SEQUENCES),
+        memory: NodeTable::<u16, 2>::MEMORY.and_fixed(size_of::<Seq>() + SEQUENCE_BYTES),
         parameters: &[
             Parameter {
                 name: "length",
@@ -175,8 +196,8 @@ impl Listed for Seq {
             nodes: NodeTable::new(capacity),
             queue: List::new(),
             sequences: [const { None }; SEQUENCES],
-            ends: [NO_ENDS; SEQUENCES],
-            long: Vec::new(),
+            starts: Vec::with_capacity(SEQUENCES),
+            long: Vec::with_capacity(SEQUENCES),
             hand: 0,
             now: 0,
             length: values.whole("length"),
@@ -194,21 +215,21 @@ impl Seq {
             self.cut(slot, page);
         }
         let slot = extended.unwrap_or_else(|| self.begin(page));
+        let former = self.keys(slot);
         if let Some(sequence) = &mut self.sequences[slot] {
             sequence.extend_to(page, self.now);
         }
-        self.note_ends(slot);
+        self.file(slot, former);
         slot
     }
 
     /// The sequence to which `page` is next, of several the one extended last; and the one that contains it.
     fn find(&self, page: u64) -> (Option<usize>, Option<usize>) {
         let (mut next, mut inside, mut newest) = (None, None, 0);
-        for (slot, &(low, high)) in self.ends.iter().enumerate() {
-            // Inside, or one beside it.
-            if page.wrapping_sub(low).wrapping_add(1) > high.wrapping_sub(low).wrapping_add(2) {
-                continue;
-            }
+        // No page is in two: three can be as near, one that starts before, and two that start at the page or behind it.
+        let start = self.starts.partition_point(|&(low, _)| low < page);
+        let near = self.starts.iter().take(start + 2).skip(start.max(1) - 1);
+        for slot in near.map(|&(_, slot)| usize::from(slot)) {
             let Some(sequence) = &self.sequences[slot] else {
                 continue;
             };
@@ -232,20 +253,28 @@ impl Seq {
         sequence.is_some_and(|sequence| sequence.len() > self.length)
     }
 
-    /// A sequence has changed: `ends` and `long` follow.
-    fn note_ends(&mut self, slot: usize) {
+    /// What `starts` and `long` should have of a sequence.
+    fn keys(&self, slot: usize) -> Keys {
         let sequence = self.sequences[slot].as_ref();
-        self.ends[slot] = sequence.map_or(NO_ENDS, |sequence| (sequence.low, sequence.high));
-        let at = self.long.iter().position(|&long| usize::from(long) == slot);
-        match (at, self.is_long(slot)) {
-            (Some(at), false) => drop(self.long.swap_remove(at)),
-            (None, true) => self.long.push(slot as u16),
-            _ => {}
+        let key = |value| (value, slot as u16);
+        Keys {
+            start: sequence.map(|sequence| key(sequence.low)),
+            long: sequence
+                .filter(|sequence| sequence.len() > self.length)
+                .map(|sequence| key(sequence.misses[0])),
         }
+    }
+
+    /// A sequence has changed whose keys were `former`: `starts` and `long` follow.
+    fn file(&mut self, slot: usize, former: Keys) {
+        let keys = self.keys(slot);
+        file(&mut self.starts, former.start, keys.start);
+        file(&mut self.long, former.long, keys.long);
     }
 
     /// `page` was missed inside a sequence: what lies from there to its front is cut off.
     fn cut(&mut self, slot: usize, page: u64) {
+        let former = self.keys(slot);
         let Some(sequence) = &mut self.sequences[slot] else {
             return;
         };
@@ -263,18 +292,19 @@ impl Seq {
         } else {
             sequence.high = page - 1;
         }
-        self.note_ends(slot);
+        self.file(slot, former);
     }
 
     /// Begins a sequence; returns its slot.
     fn begin(&mut self, page: u64) -> usize {
         let slot = self.room();
-        if let Some(dropped) = &mut self.sequences[slot] {
+        let former = self.keys(slot);
+        if let Some(mut dropped) = self.sequences[slot].replace(Sequence::new(page)) {
             while let Some(id) = dropped.pages.pop_front(&mut self.nodes) {
                 self.nodes[id].state = NONE;
             }
         }
-        self.sequences[slot] = Some(Sequence::new(page));
+        self.file(slot, former);
         slot
     }
 
@@ -292,12 +322,10 @@ impl Seq {
         self.hand
     }
 
-    /// The long sequence whose first remembered miss is the latest before `bound`.
-    fn flood(&self, bound: u64) -> Option<&Sequence> {
-        let long = self.long.iter();
-        let long = long.filter_map(|&slot| self.sequences[usize::from(slot)].as_ref());
-        let earlier = long.filter(|sequence| sequence.misses[0] < bound);
-        earlier.max_by_key(|sequence| sequence.misses[0])
+    /// The long sequences, that whose first remembered miss is the latest first.
+    fn floods(&self) -> impl Iterator<Item = &Sequence> {
+        let latest_first = self.long.iter().rev();
+        latest_first.filter_map(|&(_, slot)| self.sequences[usize::from(slot)].as_ref())
     }
 
     /// The pages of a sequence that may leave: from its front, but not near to it.
@@ -308,9 +336,7 @@ impl Seq {
     }
 
     fn offer(&self, take: Taker<'_>) -> Offered {
-        let mut bound = u64::MAX;
-        while let Some(flood) = self.flood(bound) {
-            bound = flood.misses[0];
+        for flood in self.floods() {
             match offer(self.pages_behind(flood), &self.nodes, take) {
                 Offered::Declined => {}
                 taken_or_enough => return taken_or_enough,
@@ -379,7 +405,7 @@ impl Policy for Seq {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Seq>() + self.nodes.bytes() + self.long.capacity() * size_of::<u16>()
+        size_of::<Seq>() + self.nodes.bytes() + SEQUENCE_BYTES
     }
 
     fn nodes(&self) -> Nodes {
@@ -387,7 +413,7 @@ impl Policy for Seq {
     }
 
     fn likely_victims(&self, limit: usize, out: &mut Vec<Frame>) {
-        if let Some(flood) = self.flood(u64::MAX) {
+        if let Some(flood) = self.floods().next() {
             let pages = self.pages_behind(flood);
             out.extend(pages.filter_map(NodeId::frame).take(limit));
         }
@@ -415,15 +441,22 @@ impl Policy for Seq {
         self.queue.check(&self.nodes)?;
         self.nodes.check(self.queue.len())?;
         let mut members = 0;
-        for slot in 0..SEQUENCES {
-            if self.long.contains(&(slot as u16)) != self.is_long(slot) {
-                return Err(format!("slot {slot} has a long sequence, or it is said to"));
-            }
+        let mut long: Vec<_> = (0..SEQUENCES)
+            .filter_map(|slot| self.keys(slot).long)
+            .collect();
+        long.sort_unstable();
+        if long != self.long {
+            return Err("other sequences are long".to_string());
+        }
+        let used = self.used();
+        let mut starts: Vec<_> = used
+            .map(|(slot, sequence)| (sequence.low, slot as u16))
+            .collect();
+        starts.sort_unstable();
+        if starts != self.starts {
+            return Err("sequences start elsewhere".to_string());
         }
         for (slot, sequence) in self.used() {
-            if self.ends[slot] != (sequence.low, sequence.high) {
-                return Err(format!("slot {slot} has other ends"));
-            }
             sequence.pages.check(&self.nodes)?;
             members += sequence.pages.len();
             let mut behind = None;
@@ -497,6 +530,17 @@ mod tests {
             bench.use_page(49),
             "queue: 14 50 90 15 12 49 | down: 50 49 | up: -"
         );
+    }
+
+    /// Once, only one sequence that starts at the page or before was looked at.
+    #[test]
+    fn a_page_that_begins_a_sequence_may_be_next_to_another() {
+        let mut bench = Bench::new("seq:length=3,distance=2", 3);
+        assert_eq!(
+            bench.use_pages([8, 9, 6, 7]),
+            "queue: 9 6 7 | up: 9 | up: 6 7"
+        );
+        assert_eq!(bench.use_page(8), "queue: 6 7 8 | up: 6 7 8");
     }
 
     #[test]
