@@ -62,17 +62,20 @@ fn typed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
 }
 
-/// The policies of a list such as `lru,2q:in=25%,out=50%,arc`, or all there are, OPT first.
+/// The policies of a list such as `lru,2q:in=25%,out=50%,arc`; of none, and of `all`, all there are, OPT first.
 ///
 /// A comma may stand before another policy or another parameter; what has `=` but no `:` before it is a parameter.
 ///
 /// # Errors
-/// One of them is unknown.
+/// One of them is unknown, or the list names none.
 pub fn parse(list: Option<&str>) -> Result<Vec<Named>, LabError> {
     let texts: Vec<String> = match list {
+        None | Some("all") => all(),
         Some(list) => split(list),
-        None => all(),
     };
+    if texts.is_empty() {
+        return Err(LabError::Usage("--policies: none is named".to_string()));
+    }
     let mut named: Vec<Named> = Vec::new();
     for text in texts {
         let one = Named::parse(&text)?;
@@ -134,6 +137,9 @@ mod tests {
         let all = parse(None).unwrap();
         assert_eq!(all.len(), catalogue().count() + 1);
         assert_eq!(all[0].text, "opt");
+        assert_eq!(parse(Some("all")).unwrap().len(), all.len());
+        let error = parse(Some("")).unwrap_err().to_string();
+        assert_eq!(error, "--policies: none is named");
     }
 
     #[test]

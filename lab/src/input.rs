@@ -119,7 +119,7 @@ impl Input {
 
     fn format(&self) -> Result<Format, LabError> {
         let format = self.format.or_else(|| Format::of_name(&self.trace));
-        let format = format.ok_or_else(|| LabError::UnknownFormat { trace: self.name() })?;
+        let format = format.ok_or_else(|| self.no_format())?;
         match (format, self.pages) {
             (format, false) => Ok(format),
             (Format::Cloudphysics | Format::CloudphysicsPages, true) => {
@@ -140,6 +140,16 @@ impl Input {
             .fill_buf()
             .map_err(LabError::file("read", &self.name()))?;
         Ok(bytes.starts_with(&GZIP))
+    }
+
+    /// Of a name that tells no format: perhaps it is no file's, either.
+    fn no_format(&self) -> LabError {
+        match File::open(&self.trace) {
+            Err(error) if self.trace != "-" && error.kind() == io::ErrorKind::NotFound => {
+                self.no_file(error)
+            }
+            _ => LabError::UnknownFormat { trace: self.name() },
+        }
     }
 
     fn no_file(&self, source: io::Error) -> LabError {

@@ -55,6 +55,8 @@ impl Contender {
         capacity: u32,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Outcome, SpecError> {
+        // With a frame for each page of the trace nothing is evicted; more frames would only take memory.
+        let capacity = capacity.min(trace.pages().len().max(1) as u32);
         match self {
             Contender::Policy(spec) => {
                 let run = Run {
@@ -206,6 +208,15 @@ mod tests {
         assert!(error.ends_with(", opt"), "{error}");
         let opt = Contender::Opt.run(&Trace::new(), 0, &mut |_| {});
         assert_eq!(opt, Err(SpecError::NoFrames));
+    }
+
+    #[test]
+    fn more_frames_than_pages_cost_nothing() {
+        let trace: Trace = (0..1000).map(|at| at * at % 37).collect();
+        for contender in ["lru", "2q", "lirs", "opt"] {
+            let outcome = simulate(contender, &trace, u32::MAX);
+            assert_eq!(outcome.misses, trace.pages().len() as u64, "{contender}");
+        }
     }
 
     #[test]

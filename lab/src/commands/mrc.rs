@@ -129,9 +129,6 @@ fn check(settings: &Settings, policies: &[Named]) -> Result<(), LabError> {
             "--sample-pages 0: a sample has at least one page".to_string(),
         ));
     }
-    if policies.is_empty() {
-        return Err(LabError::Usage("--policies: none is named".to_string()));
-    }
     if !settings.output.figure.is_empty() && policies.len() * 2 > STYLES_MAX {
         let what = format!(
             "--figure: a picture shows up to {} policies",

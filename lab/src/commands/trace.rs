@@ -74,7 +74,7 @@ pub fn run(settings: &Settings, out: &mut impl Write) -> Result<(), LabError> {
         Form::Table => simulated.table(shown, out)?,
         Form::Json => rows
             .iter()
-            .try_for_each(|row| writeln!(out, "{}", simulated.object(row)))?,
+            .try_for_each(|row| writeln!(out, "{}", object(row)))?,
         Form::Csv => csv(&rows, out)?,
     }
     settings.output.draw(|| simulated.figure())
@@ -104,18 +104,6 @@ impl Simulated<'_> {
             sizes.map(|(&size, &outcome)| (*policy, size, outcome))
         });
         rows.collect()
-    }
-
-    fn object(&self, &(policy, size, outcome): &Row<'_>) -> Value {
-        json!({
-            "trace": self.name,
-            "policy": policy.text,
-            "params": policy.params(),
-            "size": size,
-            "requests": outcome.requests,
-            "misses": outcome.misses,
-            "distinct": self.trace.pages().len(),
-        })
     }
 
     /// The first `shown` policies, a line each.
@@ -172,6 +160,15 @@ impl Simulated<'_> {
 
 fn line(first: &str, others: impl Iterator<Item = String>) -> Vec<String> {
     std::iter::once(first.to_string()).chain(others).collect()
+}
+
+fn object(&(policy, size, outcome): &Row<'_>) -> Value {
+    json!({
+        "policy": policy.text,
+        "size": size,
+        "requests": outcome.requests,
+        "misses": outcome.misses,
+    })
 }
 
 fn csv(rows: &[Row<'_>], out: &mut impl Write) -> Result<(), LabError> {

@@ -59,8 +59,26 @@ fn lab_trace_prints_an_object_for_each_policy_and_size() {
         assert!(line["misses"].as_u64() >= Some(1503), "{line}");
     }
     assert_eq!(lines[1]["misses"], 1503, "three pages, and 1500 once");
-    assert_eq!(lines[2]["params"]["cap"], 3);
-    assert_eq!(lines[0]["distinct"], 1503);
+    assert!(
+        out.starts_with(r#"{"policy":"lru","size":4,"requests":3000,"misses":"#),
+        "{out}"
+    );
+}
+
+#[test]
+fn lab_trace_takes_any_number_of_pages_for_a_size() {
+    let run = |policies: &str, sizes: &str| {
+        let args = ["lab", "trace", "t.txt", "--policies", policies, "--sizes"];
+        let args = [&args[..], &[sizes, "--csv"]].concat();
+        place().run(&args).succeeded()
+    };
+    let all = run("all", "4294967295");
+    assert!(all.lines().count() > 20, "{all}");
+    let rows = all.lines().skip(1);
+    for row in rows {
+        assert!(row.ends_with(",4294967295,3000,1503,0.501"), "{row}");
+    }
+    assert_eq!(run("arc,arc", "1,2,1").lines().count(), 3, "each once");
 }
 
 #[test]
@@ -154,6 +172,9 @@ fn lab_refuses_what_it_does_not_know() {
     trace(&["--policies", "gclock:lid=3"]).failed(2, &["lid", "cap"]);
     trace(&["--policies", "gclock:cap=3,cap=5"]).failed(2, &["sets cap twice"]);
     trace(&["--policies", "lru,,arc"]).failed(2, &["policy ''", "clock, gclock", "opt"]);
+    trace(&["--policies", ""]).failed(2, &["--policies", "none is named"]);
+    trace(&["--policies", "2q:in=101%"]).failed(2, &["'101%'", "from 0% to 100%"]);
+    trace(&["--sizes", "4294967296"]).failed(2, &["number of pages"]);
     trace(&["--policies", "gclock:cap=x"]).failed(2, &["cap", "'x'", "whole number"]);
     trace(&["--sizes", "0"]).failed(2, &["at least one page"]);
     trace(&["--sizes", "10,0%"]).failed(2, &["at least one page"]);
@@ -167,7 +188,9 @@ fn lab_refuses_what_it_does_not_know() {
     of("nbg:").failed(2, &["empty setting"]);
     of("nbg:beta=1").failed(2, &["beta", "alpha"]);
     of("zipf:pages=0").failed(2, &["pages", "from 1"]);
-    of("absent.txt").failed(4, &["absent.txt", "neither a file nor a workload"]);
+    for name in ["absent.txt", "nbgg", "zip:alpha=1"] {
+        of(name).failed(4, &[name, "neither a file nor a workload"]);
+    }
     of(".").failed(2, &["--format", "lirs"]);
     place.file("t.dat", "1\n");
     of("t.dat").failed(2, &["t.dat", "--format", "arc", "pages"]);
