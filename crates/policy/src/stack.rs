@@ -13,15 +13,15 @@
 //! S1. A node has a place if, and only if, the slot of that place names it.
 //! S2. `live` has a bit for each slot with a node, and `count` counts them; on top, for each that is not yet filled, too.
 //! S3. `bottom` is the lowest node.
-//! S4. Two neighbours below the top have more than a quarter of a block's nodes together: `thinned` sees to it.
+//! S4. Two neighbours below the top have more than half a block of nodes together: `thinned` sees to it.
 
-use crate::nodes::NodeId;
+use crate::nodes::{NodeId, grow, grown};
 use crate::policy::Frame;
 
 /// Slots of a block.
 const SLOTS: u32 = 64;
 /// Neighbours with no more nodes than this together become one block.
-const THIN: u32 = 32;
+const THIN: u32 = 48;
 /// A block looks at its neighbours whenever so many more nodes have left it.
 const STEP: u32 = 8;
 const NO_BLOCK: u32 = u32::MAX;
@@ -88,8 +88,8 @@ struct Block {
 }
 
 impl Stack {
-    /// The most bytes for a node: a place, and by S4 eight slots and an eighth of a block, in lists that double.
-    pub(crate) const NODE_BYTES: usize = 2 * (size_of::<Place>() + 8 * size_of::<NodeId>() + 4);
+    /// The most bytes for a node: a place, and by S4 four slots and a sixteenth of a block.
+    pub(crate) const NODE_BYTES: usize = grown(size_of::<Place>() + 4 * size_of::<NodeId>() + 2);
     /// However few nodes there are: a few blocks.
     pub(crate) const FIXED_BYTES: usize = 8 * (SLOTS as usize * size_of::<NodeId>() + 32);
 
@@ -252,6 +252,7 @@ impl Stack {
             true => &mut self.ghosts,
         };
         if id.number() >= places.len() {
+            grow(places, id.number() + 1);
             places.resize(id.number() + 1, Place::NONE);
         }
     }
@@ -328,8 +329,11 @@ impl Stack {
                 free
             }
             None => {
-                self.slots
-                    .resize(self.slots.len() + SLOTS as usize, NodeId::NIL);
+                let slots = self.slots.len() + SLOTS as usize;
+                grow(&mut self.slots, slots);
+                self.slots.resize(slots, NodeId::NIL);
+                let blocks = self.blocks.len() + 1;
+                grow(&mut self.blocks, blocks);
                 self.blocks.push(block);
                 (self.blocks.len() - 1) as u32
             }
@@ -392,6 +396,7 @@ impl Stack {
             NO_BLOCK => self.lowest = above,
             _ => self.blocks[below as usize].above = above,
         }
+        grow(&mut self.free, self.blocks.len());
         self.free.push(number);
     }
 
@@ -410,7 +415,7 @@ impl Stack {
                 return Err(format!("S2: block {number} has {} nodes", block.count));
             }
             let above = &self.blocks[block.above as usize];
-            if block.above != self.top && block.count + above.count <= SLOTS / 4 {
+            if block.above != self.top && block.count + above.count <= SLOTS / 2 {
                 return Err(format!("S4: block {number} and the next are thin"));
             }
             (number, used) = (block.above, used + 1);
@@ -538,6 +543,30 @@ mod tests {
     }
 
     #[test]
+    fn blocks_that_thinned_out_on_top_are_joined() {
+        let mut stack = Stack::new(100);
+        stack.push(0, false);
+        for frame in 1..100 {
+            // One node stays in each block, another leaves it.
+            stack.push(frame, false);
+            (1..SLOTS).for_each(|_| stack.raise(0, false));
+        }
+        stack.check().unwrap();
+        assert!(stack.bytes() <= 100 * Stack::NODE_BYTES + Stack::FIXED_BYTES);
+    }
+
+    #[test]
+    fn the_block_on_top_is_joined_with_none() {
+        let mut stack = Stack::new(SLOTS + 1);
+        (0..SLOTS + 1).for_each(|frame| stack.push(frame, false));
+        (0..50).for_each(|_| stack.raise(SLOTS, false));
+        (0..SLOTS - 8).for_each(|frame| stack.remove(NodeId::of(frame)));
+        stack.check().unwrap();
+        let frames: Vec<_> = stack.iter().filter_map(NodeId::frame).collect();
+        assert!(frames.into_iter().eq(SLOTS - 8..SLOTS + 1));
+    }
+
+    #[test]
     fn gaps_are_used_again() {
         let (frames, mut numbers) = (1000, Numbers(SeededEnvironment::new(1)));
         let mut stack = Stack::new(frames);
@@ -547,6 +576,7 @@ mod tests {
         }
         stack.check().unwrap();
         let slots = stack.slots.len();
-        assert!(slots <= 3 * frames as usize, "{slots} slots");
+        assert!(slots <= 2 * frames as usize, "{slots} slots");
+        assert!(stack.bytes() <= frames as usize * Stack::NODE_BYTES);
     }
 }

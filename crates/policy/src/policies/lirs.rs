@@ -3,8 +3,7 @@
 //!
 //! Weakness: a load that changes finds it with the hot pages of yesterday, for these leave only when others have come
 //! twice; a page gets one chance in a short queue, so that uses a little further apart than that all miss at first.
-//! Memory: 98 bytes a frame and 119 for each of up to `ghosts` pages at most, were the stack all gaps; about half of it is
-//! usual.
+//! Memory: 43 bytes a frame, and 64 for each of up to `ghosts` pages.
 //! Parameters: `hir`, the frames of HIR pages, 1 % and at least two, the paper's; `ghosts` 200 %: the paper has no bound.
 //!
 //! # The stack
