@@ -405,7 +405,6 @@ impl<const PLUS: bool> Policy for ClockPro<PLUS> {
             self.clock.remove(&mut self.nodes, ghost);
             self.ghosts.remove(&mut self.nodes, ghost);
             self.nodes.forget(ghost);
-            self.prune();
         }
     }
 

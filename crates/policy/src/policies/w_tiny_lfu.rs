@@ -297,4 +297,42 @@ mod tests {
             "window: 5 | probation: 3 1 | protected: -"
         );
     }
+
+    #[test]
+    fn a_page_missed_often_is_admitted() {
+        let mut bench = Bench::new("w-tinylfu", 3);
+        assert_eq!(
+            bench.use_pages([1, 2, 3, 4, 5, 4]),
+            "window: 4 | probation: 1 2 | protected: -"
+        );
+        assert_eq!(
+            bench.use_page(5),
+            "window: 5 | probation: 2 4 | protected: -",
+            "4 was missed twice"
+        );
+    }
+
+    #[test]
+    fn counts_are_forgotten_when_the_size_changes() {
+        let mut bench = Bench::new("w-tinylfu", 3);
+        bench.use_pages([1, 2, 3, 4, 5, 4]);
+        bench.policy.set_capacity(3);
+        assert_eq!(
+            bench.use_page(5),
+            "window: 5 | probation: 1 2 | protected: -"
+        );
+    }
+
+    #[test]
+    fn a_page_used_often_is_rejected_without_luck() {
+        let often = |page| std::iter::repeat_n(page, 6);
+        let mut bench = Bench::new("w-tinylfu:protected=0%,luck=0%", 3);
+        bench.use_pages([1, 2, 3]);
+        bench.use_pages(often(1).chain(often(2)));
+        bench.use_pages(often(3).skip(1));
+        assert_eq!(
+            bench.use_page(4),
+            "window: 4 | probation: 1 2 | protected: -"
+        );
+    }
 }

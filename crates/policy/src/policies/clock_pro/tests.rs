@@ -52,6 +52,20 @@ fn no_page_becomes_hot_in_the_place_of_one_that_was_used() {
 }
 
 #[test]
+fn after_the_first_eviction_new_pages_are_cold() {
+    let mut bench = Bench::new("clock-pro", 6);
+    bench.use_pages(1..=7);
+    for page in 1..=3 {
+        bench.remove(page);
+    }
+    assert_eq!(
+        bench.use_page(8),
+        "clock: hot 4 (5) 6 7 8 | cold: 6 7 8 | target=2",
+        "although there is room for hot ones"
+    );
+}
+
+#[test]
 fn ghosts_that_are_too_many_are_forgotten() {
     let mut bench = Bench::new("clock-pro:ghosts=50%", 4);
     assert_eq!(
