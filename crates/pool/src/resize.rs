@@ -7,11 +7,13 @@
 //! file; its memory is taken from the frames, as is what a replacement policy may come to keep of so many, and the queues
 //! of all threads that may come to have one.
 //!
-//! What sits in the tail leaves whether it is hot or not, and the policy keeps no history of it (`Gone::Invalidated`):
-//! which pages these are is chance, as in an eviction by RANDOM. To move a page is to take a frame from the policy, to copy
-//! it under a latch against those who read it, and to change its entry in the table, once more a race with each of page-in,
-//! eviction and writing; all to save a read for each hot page, once in a resize. The policies themselves are ready for it
-//! (`Gone::Relocated`). What a policy allocated for frames that are no more it keeps until the pool is opened anew.
+//! What sits in the tail leaves whether it is hot or not: which pages these are is chance, as in an eviction by RANDOM.
+//! They are not moved below the limit, though the pool could do that: claim a clean page as a victim, copy it into a frame
+//! that the policy gives up, exchange its entry in the table. But a policy knows a page by its frame, and one that
+//! moves is removed and comes in as after a miss (`Gone::Relocated`). Its place in the order, and with it what made it hot,
+//! is lost; it would be where a page is that was read anew, and a read is all that was saved, once in a resize. To
+//! take its place along, every policy would have to rename a node in its lists.
+//! What a policy allocated for frames that are no more it keeps until the pool is opened anew.
 //!
 //! # Failure
 //! If pages of the tail stay held for too long, the size is the new one all the same, the call says
