@@ -322,17 +322,26 @@ impl Seq {
         self.hand
     }
 
-    /// The long sequences, that whose first remembered miss is the latest first.
+    /// The long sequences that have pages to give, that whose first remembered miss is the latest first.
     fn floods(&self) -> impl Iterator<Item = &Sequence> {
         let latest_first = self.long.iter().rev();
-        latest_first.filter_map(|&(_, slot)| self.sequences[usize::from(slot)].as_ref())
+        let sequences =
+            latest_first.filter_map(|&(_, slot)| self.sequences[usize::from(slot)].as_ref());
+        sequences.filter(|sequence| {
+            let last = sequence.pages.front();
+            last.is_some_and(|id| self.may_leave(sequence, id))
+        })
+    }
+
+    /// Whether a page of a sequence is not too near to its front to leave.
+    fn may_leave(&self, sequence: &Sequence, id: NodeId) -> bool {
+        sequence.behind_front(self.nodes[id].page().get()) >= self.distance
     }
 
     /// The pages of a sequence that may leave: from its front, but not near to it.
     fn pages_behind<'a>(&'a self, sequence: &'a Sequence) -> impl Iterator<Item = NodeId> + 'a {
-        let behind = |id: NodeId| sequence.behind_front(self.nodes[id].page().get());
         let pages = sequence.pages_from_front(&self.nodes);
-        pages.filter(move |&id| behind(id) >= self.distance)
+        pages.filter(move |&id| self.may_leave(sequence, id))
     }
 
     fn offer(&self, take: Taker<'_>) -> Offered {
