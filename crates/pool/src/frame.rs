@@ -13,7 +13,7 @@
 //! F3. `next` belongs to the list of free frames, `tracked` to whoever holds the replacement policy's lock.
 
 use crate::frame_word::FrameWord;
-use crate::memory::{Memory, prefetch};
+use crate::memory::{Memory, prefetch_address};
 use longshore_base::sync::atomic::{AtomicU64, Ordering};
 use longshore_base::{Lsn, PageId, PageSize};
 use std::fmt;
@@ -142,6 +142,14 @@ impl Chunk {
             words: Memory::zeroed(frames * words_per_page)?,
         })
     }
+
+    /// Header and words of the frame at `index`, if there are so many.
+    #[inline(always)]
+    fn frame(&self, index: usize, words_per_page: usize) -> Option<(&Frame, &[PageWord])> {
+        let header = self.headers.as_slice().get(index)?;
+        let words = self.words.as_slice().get(index * words_per_page..)?;
+        Some((header, words.get(..words_per_page)?))
+    }
 }
 
 impl Frames {
@@ -176,37 +184,33 @@ impl Frames {
     /// The frame `id`, which `reach` has made.
     #[inline]
     pub(crate) fn get(&self, id: FrameId) -> FrameRef<'_> {
+        // Numbers below `first` are those of chunk 0.
+        let found = self.chunk0.frame(id.get() as usize, self.words_per_page);
+        let (header, words) = found.unwrap_or_else(|| self.frame_beyond(id));
+        FrameRef { id, header, words }
+    }
+
+    #[inline(never)]
+    fn frame_beyond(&self, id: FrameId) -> (&Frame, &[PageWord]) {
         let (chunk, index) = self.place(id.get());
-        let chunk = self.chunk(chunk);
-        let at = index * self.words_per_page;
-        FrameRef {
-            id,
-            header: &chunk.headers.as_slice()[index],
-            words: &chunk.words.as_slice()[at..at + self.words_per_page],
-        }
+        let found = self.chunk(chunk).frame(index, self.words_per_page);
+        found.expect("frames in use are frames that were made")
     }
 
     /// The header of the frame `id`, which `reach` has made.
     #[inline]
     pub(crate) fn header(&self, id: FrameId) -> &Frame {
-        // Numbers below `first` are those of chunk 0.
         match self.chunk0.headers.as_slice().get(id.get() as usize) {
             Some(header) => header,
-            None => self.header_beyond(id),
+            None => self.frame_beyond(id).0,
         }
-    }
-
-    #[inline(never)]
-    fn header_beyond(&self, id: FrameId) -> &Frame {
-        let (chunk, index) = self.place(id.get());
-        &self.chunk(chunk).headers.as_slice()[index]
     }
 
     /// The frame `id`, whose page header is on its way to the processor's cache.
     #[inline]
     pub(crate) fn get_and_prefetch(&self, id: FrameId) -> FrameRef<'_> {
         let frame = self.get(id);
-        prefetch(&frame.words[0]);
+        prefetch_address(frame.words.as_ptr().addr());
         frame
     }
 

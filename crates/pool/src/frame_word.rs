@@ -135,6 +135,12 @@ impl Word {
         self.holds_page() && !self.is_exclusive()
     }
 
+    /// Whether the page may be read without a latch, and is not on its way out.
+    #[inline]
+    pub(crate) fn is_settled(self) -> bool {
+        self.0 & (STATE.mask() | EXCLUSIVE.mask()) == State::Resident as u64 * STATE.one()
+    }
+
     /// Whether a touch would change the word: the weight is below its cap, or the frame is to be
     /// rescued.
     #[inline]

@@ -3,7 +3,7 @@
 //! # Protocol
 //! [`Memory::zeroed`] gives a slice whose items are all zero. Small slices come from the heap (cheap to
 //! make, and the allocator hands warm memory out again); large ones are anonymous mappings, which cost
-//! address space until they are touched and for which huge pages are asked. A slice never moves and
+//! address space until they are touched and for which huge pages are asked, at whose multiples they begin. A slice never moves and
 //! lives as long as its `Memory`, so everybody may share it. [`Memory::bring_in`] asks for the physical
 //! memory of a range ahead of its first touch, and [`Memory::forget`] gives it back to the system; the
 //! range then reads as zeros.
@@ -63,6 +63,8 @@ mod mapped {
     const HEAP_BYTES_MAX: usize = if cfg!(miri) { 1 << 40 } else { 512 << 10 };
     /// Mappings from this size on ask for huge pages.
     const HUGE_BYTES_MIN: usize = 4 << 20;
+    /// A huge page begins at a multiple of this.
+    const HUGE_ALIGN: usize = 2 << 20;
 
     /// Types whose zero bytes are a value (M1).
     ///
@@ -91,7 +93,11 @@ mod mapped {
     enum Owner {
         /// Allocated under this layout; of size zero if there are no items.
         Heap(Layout),
-        Mapping(MmapRaw),
+        Mapping {
+            map: MmapRaw,
+            /// Where the items begin in it, in bytes.
+            start: usize,
+        },
     }
 
     // SAFETY: a `Memory` gives out only `&[T]`, and `T: Send + Sync` by `Zeroed`; the owner is touched
@@ -134,21 +140,38 @@ mod mapped {
         }
 
         fn mapped(len: usize, bytes: usize) -> io::Result<Memory<T>> {
+            let wants_huge = cfg!(target_os = "linux") && bytes >= HUGE_BYTES_MIN;
+            let spare = if wants_huge { HUGE_ALIGN } else { 0 };
+            let mapped_bytes = bytes
+                .checked_add(spare)
+                .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
             // No swap is reserved: address space costs nothing until it is touched.
-            let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?;
+            let map = MmapOptions::new()
+                .len(mapped_bytes)
+                .no_reserve_swap()
+                .map_anon()?;
             #[cfg(target_os = "linux")]
-            if bytes >= HUGE_BYTES_MIN {
+            if wants_huge {
                 // Advice: where it is refused, small pages serve as well, only slower.
                 let _ = map.advise(memmap2::Advice::HugePage);
             }
             let map = MmapRaw::from(map);
-            let items = NonNull::new(map.as_mut_ptr().cast::<T>())
+            // The system starts a mapping at any small page; only whole huge ones can be backed by such.
+            let start = match spare {
+                0 => 0,
+                _ => map.as_ptr().addr().wrapping_neg() % HUGE_ALIGN,
+            };
+            assert!(
+                start + bytes <= mapped_bytes,
+                "M1: items lie in the mapping"
+            );
+            let items = NonNull::new(map.as_mut_ptr().wrapping_add(start).cast::<T>())
                 .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
             assert!(items.is_aligned(), "a mapping starts at a page of memory");
             Ok(Memory {
                 items,
                 len,
-                owner: Owner::Mapping(map),
+                owner: Owner::Mapping { map, start },
             })
         }
 
@@ -166,11 +189,11 @@ mod mapped {
         /// whoever touches them first does not wait for it.
         pub(crate) fn bring_in(&self, items: std::ops::Range<usize>) {
             #[cfg(target_os = "linux")]
-            if let Owner::Mapping(map) = &self.owner {
+            if let Owner::Mapping { map, start: first } = &self.owner {
                 assert!(items.start <= items.end, "M1: a range of items");
                 assert!(items.end <= self.len, "M1: items of this slice");
-                let start = items.start * size_of::<T>();
-                let end = items.end * size_of::<T>();
+                let start = first + items.start * size_of::<T>();
+                let end = first + items.end * size_of::<T>();
                 if start < end {
                     // Advice: where it is refused, memory comes when it is touched.
                     let _ = map.advise_range(memmap2::Advice::PopulateWrite, start, end - start);
@@ -184,12 +207,13 @@ mod mapped {
         /// zero, or (on the heap) stay as they are.
         pub(crate) fn forget(&self, items: std::ops::Range<usize>) {
             #[cfg(target_os = "linux")]
-            if let Owner::Mapping(map) = &self.owner {
+            if let Owner::Mapping { map, start: first } = &self.owner {
                 assert!(items.start <= items.end, "M1: a range of items");
                 assert!(items.end <= self.len, "M1: items of this slice");
                 let granule = 4096;
-                let start = (items.start * size_of::<T>()).next_multiple_of(granule);
-                let end = items.end * size_of::<T>() / granule * granule;
+                // The items begin at a multiple of it.
+                let start = first + (items.start * size_of::<T>()).next_multiple_of(granule);
+                let end = first + items.end * size_of::<T>() / granule * granule;
                 if start < end {
                     let advice = memmap2::UncheckedAdvice::DontNeed;
                     // SAFETY: the range lies inside the mapping (asserted). Its bytes become zero
@@ -255,6 +279,19 @@ mod mapped {
             assert_eq!(items[512].load(Relaxed), 0);
             assert_eq!(items[1535].load(Relaxed), 0);
             assert_eq!(items[1536].load(Relaxed), 7);
+        }
+
+        #[test]
+        #[cfg(all(target_os = "linux", not(miri)))]
+        fn large_slices_begin_where_a_huge_page_can() {
+            for bytes in [HUGE_BYTES_MIN, HUGE_BYTES_MIN + 4096] {
+                let memory = Memory::<AtomicU32>::zeroed(bytes / 4).unwrap();
+                let items = memory.as_slice();
+                assert_eq!(items.as_ptr().addr() % HUGE_ALIGN, 0);
+                items.iter().for_each(|item| item.store(1, Relaxed));
+                memory.forget(0..items.len());
+                assert!(items.iter().all(|item| item.load(Relaxed) == 0));
+            }
         }
 
         #[test]

@@ -97,7 +97,8 @@ impl HashTable {
         (self.slots.as_slice().len() / (SLOTS_PER_FRAME / 2)) as u32
     }
 
-    #[inline]
+    /// Not inline: what it reckons with would be reckoned beforehand wherever the other table is asked.
+    #[inline(never)]
     pub(super) fn lookup(&self, page: PageId) -> Entry {
         for index in self.places(page) {
             let slot = self.load(index);

@@ -1,9 +1,10 @@
 //! The translation array: an entry for every page number there could be, mapped as pages are touched.
 //!
-//! Segment 0 covers the first pages, and each further segment as many as all before it, so the segment
-//! of a page follows from its highest bit. A look-up is two loads: the segment's place, which is one
-//! of few and stays in the processor's cache, and the entry. Segments are address space until touched:
-//! a database costs 4 bytes of memory per page that was ever in the pool, in units of 4 KiB.
+//! Segment 0 covers the first pages, and each further segment twice as many as the one before, so the segment
+//! of a page follows from the highest bit of its number and segment 0's length together. A look-up is two loads: the
+//! segment's place, which is one of few and stays in the processor's cache, and the entry. Segments are address space
+//! until touched: a database costs 4 bytes of memory per page that was ever in the pool, in units of 4 KiB, or of
+//! 2 MiB where its file has gigabytes.
 
 use super::{Entry, Reserve, Ticket};
 use crate::error::PoolError;
@@ -14,26 +15,27 @@ use std::sync::OnceLock;
 
 /// log2 of the pages that segment 0 covers.
 const FIRST_LOG2: u32 = if cfg!(loom) { 2 } else { 12 };
+const FIRST: u64 = 1 << FIRST_LOG2;
 /// Segments up to `PAGES_MAX`.
-const SEGMENTS: usize = (super::PAGES_MAX.ilog2() - FIRST_LOG2) as usize;
+const SEGMENTS: usize = ((super::PAGES_MAX + FIRST).ilog2() - FIRST_LOG2) as usize + 1;
 
 pub(crate) struct Translation {
-    segment0: Memory<AtomicU32>,
-    /// Segment `i + 1`, made when the first of its pages is reserved.
-    more: Box<[OnceLock<Memory<AtomicU32>>]>,
+    /// Segment `i` has `FIRST << i` entries; made when the first of its pages is reserved, the first one at once.
+    segments: Box<[OnceLock<Memory<AtomicU32>>]>,
 }
 
 impl Translation {
     pub(super) fn new() -> Result<Translation, PoolError> {
-        Ok(Translation {
-            segment0: Memory::zeroed(1 << FIRST_LOG2).map_err(PoolError::memory)?,
-            more: (0..SEGMENTS).map(|_| OnceLock::new()).collect(),
-        })
+        let table = Translation {
+            segments: (0..SEGMENTS).map(|_| OnceLock::new()).collect(),
+        };
+        table.make_entry(PageId::new(0))?;
+        Ok(table)
     }
 
     /// Memory in use when every page of the file has been in the pool.
     pub(super) fn bytes(pages: u64) -> usize {
-        pages.max(1 << FIRST_LOG2) as usize * size_of::<u32>()
+        pages.max(FIRST) as usize * size_of::<u32>()
     }
 
     #[inline]
@@ -83,29 +85,63 @@ impl Translation {
 
     #[inline]
     fn entry(&self, page: PageId) -> Option<&AtomicU32> {
-        let page = page.get();
-        let over = page >> FIRST_LOG2;
-        if over == 0 {
-            return self.segment0.as_slice().get(page as usize);
-        }
-        let above = over.ilog2();
-        let segment = self.more.get(above as usize)?.get()?;
-        let start = 1u64 << (FIRST_LOG2 + above);
-        segment.as_slice().get((page - start) as usize)
+        let (segment, index) = place(page);
+        let segment = self.segments.get(segment)?.get()?;
+        segment.as_slice().get(index)
     }
 
     #[cold]
     fn make_entry(&self, page: PageId) -> Result<&AtomicU32, PoolError> {
-        let above = (page.get() >> FIRST_LOG2).ilog2();
-        let slot = self
-            .more
-            .get(above as usize)
-            .ok_or(PoolError::NoSuchPage { page })?;
-        if slot.get().is_none() {
-            let made = Memory::zeroed(1 << (FIRST_LOG2 + above)).map_err(PoolError::memory)?;
+        let (number, _) = place(page);
+        let no_such_page = PoolError::NoSuchPage { page };
+        let segment = self.segments.get(number).ok_or(no_such_page)?;
+        if segment.get().is_none() {
+            let made = Memory::zeroed(1 << (FIRST_LOG2 as usize + number));
             // Somebody else may have been faster; theirs serves.
-            let _ = slot.set(made);
+            let _ = segment.set(made.map_err(PoolError::memory)?);
         }
         Ok(self.entry(page).expect("the segment is there now"))
+    }
+}
+
+/// The segment of a page, and its place there.
+///
+/// Without a branch: pages of the first segment and of others come in no order that a processor could foresee. And by
+/// `leading_zeros` of what might be zero: `ilog2` of what is not is an instruction on x86-64 that waits for the former
+/// content of its target register, which is often a word of the page that was read last.
+#[inline]
+fn place(page: PageId) -> (usize, usize) {
+    // What overflows is below `FIRST`, and so in no segment.
+    let shifted = page.get().wrapping_add(FIRST);
+    let log2 = (u64::BITS - 1).wrapping_sub(shifted.leading_zeros());
+    let segment = log2.wrapping_sub(FIRST_LOG2);
+    let index = shifted.wrapping_sub(FIRST.wrapping_shl(segment));
+    (segment as usize, index as usize)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_follow_each_other_without_gap() {
+        let mut expected = (0, 0);
+        for page in 0..100_000 {
+            assert_eq!(place(PageId::new(page)), expected);
+            expected = match expected {
+                (segment, index) if index as u64 + 1 == FIRST << segment => (segment + 1, 0),
+                (segment, index) => (segment, index + 1),
+            };
+        }
+        let last = PageId::new(super::super::PAGES_MAX - 1);
+        assert_eq!(place(last).0, SEGMENTS - 1);
+    }
+
+    #[test]
+    fn impossible_pages_are_absent() {
+        let table = Translation::new().unwrap();
+        for page in [u64::MAX, u64::MAX - FIRST, 1 << 40, 1 << 20] {
+            assert_eq!(table.lookup(PageId::new(page)), Entry::Absent);
+        }
     }
 }
