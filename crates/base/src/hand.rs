@@ -15,7 +15,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 /// Frames in a stretch, in a large pool.
-const STRETCH_MAX: u64 = 8;
+pub const STRETCH_MAX: usize = 8;
 const STRIPES: usize = 8;
 
 /// The implementations of the clock hand.
@@ -55,7 +55,7 @@ impl ClockHand {
     #[inline]
     pub fn advance(&self, frames: u32) -> impl Iterator<Item = u32> + use<> {
         let frames = u64::from(frames);
-        let stretch = (frames / 64).clamp(1, STRETCH_MAX);
+        let stretch = (frames / 64).clamp(1, STRETCH_MAX as u64);
         let start = match &self.0 {
             // Relaxed: the position orders nothing; atomicity alone keeps stretches apart.
             Position::Batched(position) => position.fetch_add(stretch, Ordering::Relaxed),

@@ -87,9 +87,10 @@ impl ParkingLot {
 
 /// The time that one call may spend waiting, however often it has to.
 ///
-/// Counts time slept as well as time passed on the clock, so that it ends under a clock that stands.
+/// Counts time slept as well as time passed on the clock, so that it ends under a clock that stands. It begins with
+/// the first wait: a call that never waits asks no clock.
 pub struct Patience {
-    started: Duration,
+    started: Option<Duration>,
     slept: Duration,
     limit: Duration,
 }
@@ -98,17 +99,18 @@ impl Patience {
     /// The longest sleep before the waiter looks for itself.
     const SLICE: Duration = Duration::from_millis(50);
 
-    /// Patience that ends `limit` after `now`.
-    pub fn new(now: Duration, limit: Duration) -> Patience {
+    /// Patience that ends `limit` after the first wait.
+    pub fn new(limit: Duration) -> Patience {
         Patience {
-            started: now,
+            started: None,
             slept: Duration::ZERO,
             limit,
         }
     }
 
-    /// How long to sleep next; `None` when there is no time left.
-    pub fn slice(&self, now: Duration) -> Option<Duration> {
+    /// How long to sleep next; `None` when there is no time left. The first call begins the time.
+    pub fn slice(&mut self, now: Duration) -> Option<Duration> {
+        self.started.get_or_insert(now);
         let left = self.limit.saturating_sub(self.waited(now));
         (!left.is_zero()).then(|| left.min(Patience::SLICE))
     }
@@ -120,7 +122,8 @@ impl Patience {
 
     /// The time waited so far.
     pub fn waited(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.started).max(self.slept)
+        let started = self.started.unwrap_or(now);
+        now.saturating_sub(started).max(self.slept)
     }
 }
 
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn patience_ends_under_a_clock_that_stands() {
-        let mut patience = Patience::new(Duration::ZERO, Duration::from_millis(120));
+        let mut patience = Patience::new(Duration::from_millis(120));
         let mut slices = 0;
         while let Some(slice) = patience.slice(Duration::ZERO) {
             patience.slept(slice);

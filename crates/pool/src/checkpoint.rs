@@ -44,7 +44,7 @@ impl Pool {
         let mut now = first;
         while is_held(now) && now.version() == first.version() {
             // Patience without end: latches are held for moments, and no answer would be a wrong one.
-            let mut patience = Patience::new(Duration::ZERO, Duration::MAX);
+            let mut patience = Patience::new(Duration::MAX);
             let _ = self.park_for_latch(frame, BlockedBy::Exclusive, &mut patience);
             now = frame.header.word.load();
         }

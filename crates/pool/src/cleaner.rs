@@ -187,7 +187,7 @@ impl Pool {
         while self.free.len() < target && done.written < budget {
             let sweep = self.sweep(target - self.free.len());
             let mut freed = sweep.victims.len();
-            sweep.victims.into_iter().for_each(|id| self.give_frame(id));
+            self.give_frames(&sweep.victims);
             if !sweep.dirty.is_empty() {
                 let left = budget - done.written;
                 let dirty = &sweep.dirty[..sweep.dirty.len().min(left)];

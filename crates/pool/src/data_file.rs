@@ -99,19 +99,13 @@ impl DataFile {
 
 /// Copies a page out of its words.
 pub(crate) fn copy_to_bytes(page: PageRef<'_>, bytes: &mut [u8]) {
-    for (index, piece) in bytes.chunks_exact_mut(8).enumerate() {
-        piece.copy_from_slice(&page.word(index).to_le_bytes());
-    }
+    page.copy_out(0, bytes);
 }
 
 /// Copies a page into its words.
 pub(crate) fn copy_from_bytes(bytes: &[u8], page: &mut PageMut<'_>) {
-    for (index, piece) in bytes.chunks_exact(8).enumerate() {
-        page.set_word(
-            index,
-            u64::from_le_bytes(piece.try_into().expect("eight bytes")),
-        );
-    }
+    let (words, _) = bytes.as_chunks();
+    page.set_words(0, words);
 }
 
 /// An I/O buffer of one page, aligned for direct I/O, lent by the thread.

@@ -22,7 +22,9 @@ use crate::frame::FrameId;
 use crate::frame_word::{State, Word};
 use crate::pool::Pool;
 use longshore_base::PageId;
+use longshore_base::hand::STRETCH_MAX;
 use longshore_base::parking::{Parked, Patience};
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// The key under which threads park that wait for a free frame; no page has this number.
@@ -74,7 +76,7 @@ impl Drop for OwnedFrame<'_> {
 #[derive(Default)]
 pub(crate) struct Sweep {
     /// Frames that were clean victims, and are the caller's now.
-    pub(crate) victims: Vec<FrameId>,
+    pub(crate) victims: SmallVec<[FrameId; STRETCH_MAX]>,
     /// Frames that would be victims if they were not dirty.
     pub(crate) dirty: Vec<FrameId>,
 }
@@ -123,10 +125,10 @@ impl Pool {
             if let Some(id) = self.free.take(&self.frames) {
                 return Ok(id);
             }
-            let mut sweep = self.sweep(1);
-            if let Some(id) = sweep.victims.pop() {
-                sweep.victims.into_iter().for_each(|id| self.give_frame(id));
-                return Ok(id);
+            let sweep = self.sweep(1);
+            if let [id, others @ ..] = &*sweep.victims {
+                self.give_frames(others);
+                return Ok(*id);
             }
             if !sweep.dirty.is_empty() && self.write_victims_now(&sweep.dirty)? {
                 continue;
@@ -206,6 +208,15 @@ impl Pool {
             return;
         }
         self.free.give(id, &self.frames);
+    }
+
+    /// Gives free frames of ours to whoever needs some: the reserve first.
+    pub(crate) fn give_frames(&self, ids: &[FrameId]) {
+        if self.reserve.is_short() {
+            ids.iter().for_each(|id| self.give_frame(*id));
+        } else {
+            self.free.give_all(ids, &self.frames);
+        }
     }
 
     /// Wakes those who wait for a frame.

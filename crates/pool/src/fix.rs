@@ -208,7 +208,7 @@ impl Pool {
             match self.try_hold(frame, page, request) {
                 Attempt::Held(_) => return Ok(Some(frame)),
                 Attempt::Blocked => self.wait_for_latch(frame, request, &mut patience)?,
-                Attempt::Stale => self.look_again(page, &mut yields, &patience)?,
+                Attempt::Stale => self.look_again(page, &mut yields, &mut patience)?,
             }
         }
         Ok(None)
@@ -233,7 +233,7 @@ impl Pool {
                         Attempt::Held(word) => return Ok(Some((frame, word))),
                         Attempt::Blocked if request.latch == Latch::Try => return Ok(None),
                         Attempt::Blocked => self.wait_for_latch(frame, request, &mut patience)?,
-                        Attempt::Stale => self.look_again(page, &mut yields, &patience)?,
+                        Attempt::Stale => self.look_again(page, &mut yields, &mut patience)?,
                     }
                 }
                 Entry::Loading(ticket) => {
@@ -381,7 +381,7 @@ impl Pool {
         &self,
         page: PageId,
         yields: &mut u32,
-        patience: &Patience,
+        patience: &mut Patience,
     ) -> Result<(), PoolError> {
         *yields += 1;
         if yields.is_multiple_of(YIELDS) && patience.slice(self.env.now()).is_none() {

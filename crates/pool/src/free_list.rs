@@ -20,21 +20,28 @@ use crossbeam_utils::CachePadded;
 use longshore_base::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 pub(crate) struct FreeList {
-    /// Tag in the upper half, frame + 1 in the lower, 0 for none.
-    head: CachePadded<AtomicU64>,
-    /// Frames in the stack: a hint, behind or ahead of the truth by those at work on it.
-    stacked: AtomicUsize,
+    stack: CachePadded<Stack>,
     /// The next frame that was never used.
     fresh: AtomicU32,
     /// The size of the pool in frames.
     limit: AtomicU32,
 }
 
+/// What each change of the stack writes; on a line of its own, as those who find it empty read the rest.
+struct Stack {
+    /// Tag in the upper half, frame + 1 in the lower, 0 for none.
+    head: AtomicU64,
+    /// Frames in the stack: a hint, behind or ahead of the truth by those at work on it.
+    count: AtomicUsize,
+}
+
 impl FreeList {
     pub(crate) fn new(limit: u32) -> FreeList {
         FreeList {
-            head: CachePadded::new(AtomicU64::new(0)),
-            stacked: AtomicUsize::new(0),
+            stack: CachePadded::new(Stack {
+                head: AtomicU64::new(0),
+                count: AtomicUsize::new(0),
+            }),
             fresh: AtomicU32::new(0),
             limit: AtomicU32::new(limit),
         }
@@ -59,10 +66,21 @@ impl FreeList {
 
     /// Takes a frame back that is Free and the caller's; retires it if the pool has shrunk below it.
     pub(crate) fn give(&self, id: FrameId, frames: &Frames) {
-        if id.get() < self.limit() {
-            self.push(id, frames);
-        } else {
-            self.retire(id, frames);
+        self.give_all(&[id], frames);
+    }
+
+    /// Takes frames back that are Free and the caller's, in one change of the stack; retires those that the pool has
+    /// shrunk below.
+    pub(crate) fn give_all(&self, ids: &[FrameId], frames: &Frames) {
+        let limit = self.limit();
+        if ids.iter().all(|id| id.get() < limit) {
+            return self.push(ids, frames);
+        }
+        for id in ids {
+            match id.get() < limit {
+                true => self.push(&[*id], frames),
+                false => self.retire(*id, frames),
+            }
         }
     }
 
@@ -80,24 +98,36 @@ impl FreeList {
         // finds the frame retired.
         fence(Ordering::SeqCst);
         if id.get() < self.limit() && word.use_again() {
-            self.push(id, frames);
+            self.push(&[id], frames);
         }
     }
 
-    fn push(&self, id: FrameId, frames: &Frames) {
-        let frame = frames.get(id).header;
+    /// Puts frames on the stack, the first of them on top.
+    fn push(&self, ids: &[FrameId], frames: &Frames) {
+        let ([first, ..], [.., last]) = (ids, ids) else {
+            return;
+        };
+        let link_of = |id: FrameId| u64::from(id.get()) + 1;
+        for pair in ids.windows(2) {
+            // Relaxed: published by the exchange below.
+            let next = &frames.header(pair[0]).next;
+            next.store(link_of(pair[1]), Ordering::Relaxed);
+        }
+        let last = frames.header(*last);
         // Relaxed: a hint.
-        self.stacked.fetch_add(1, Ordering::Relaxed);
-        let mut head = self.head.load(Ordering::Relaxed);
+        self.stack.count.fetch_add(ids.len(), Ordering::Relaxed);
+        let mut head = self.stack.head.load(Ordering::Relaxed);
         loop {
             // Relaxed: published by the exchange below.
-            frame.next.store(head & LINK, Ordering::Relaxed);
-            let top = tagged(head, u64::from(id.get()) + 1);
+            last.next.store(head & LINK, Ordering::Relaxed);
+            let top = tagged(head, link_of(*first));
             // Release: pairs with Acquire in `pop`: the taker sees `next` and the frame's word.
-            match self
-                .head
-                .compare_exchange_weak(head, top, Ordering::Release, Ordering::Relaxed)
-            {
+            match self.stack.head.compare_exchange_weak(
+                head,
+                top,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -107,7 +137,7 @@ impl FreeList {
     /// Frames that `take` could give: a hint.
     pub(crate) fn len(&self) -> usize {
         // Relaxed: a hint. A taker may have counted itself out before the giver counted in.
-        let stacked = self.stacked.load(Ordering::Relaxed) as isize;
+        let stacked = self.stack.count.load(Ordering::Relaxed) as isize;
         stacked.max(0) as usize + self.limit().saturating_sub(self.fresh()) as usize
     }
 
@@ -133,14 +163,14 @@ impl FreeList {
 
     fn pop(&self, frames: &Frames) -> Option<FrameId> {
         // Acquire: pairs with Release in `give`.
-        let mut head = self.head.load(Ordering::Acquire);
+        let mut head = self.stack.head.load(Ordering::Acquire);
         loop {
             let top = FrameId::new(((head & LINK) as u32).checked_sub(1)?);
             // Relaxed: ordered by the load of `head`. If the frame was taken meanwhile this is garbage,
             // and the exchange fails by the tag (L2).
             let next = frames.get(top).header.next.load(Ordering::Relaxed);
             // Acquire: pairs with Release in `give`; on failure too, as the link is read by what was found.
-            match self.head.compare_exchange_weak(
+            match self.stack.head.compare_exchange_weak(
                 head,
                 tagged(head, next),
                 Ordering::Acquire,
@@ -148,7 +178,7 @@ impl FreeList {
             ) {
                 Ok(_) => {
                     // Relaxed: a hint.
-                    self.stacked.fetch_sub(1, Ordering::Relaxed);
+                    self.stack.count.fetch_sub(1, Ordering::Relaxed);
                     return Some(top);
                 }
                 Err(now) => head = now,
@@ -268,18 +298,35 @@ mod tests {
     }
 
     #[test]
+    fn frames_given_together_are_taken_in_their_order() {
+        let (list, frames) = list(5);
+        let taken: Vec<_> = std::iter::from_fn(|| list.take(&frames)).collect();
+        list.give_all(&taken, &frames);
+        list.give_all(&[], &frames);
+        assert_eq!(list.len(), 5);
+        let again: Vec<_> = std::iter::from_fn(|| list.take(&frames)).collect();
+        assert_eq!(again, taken);
+        list.set_limit(3);
+        list.give_all(&taken, &frames);
+        let again: Vec<_> = std::iter::from_fn(|| list.take(&frames)).collect();
+        assert_eq!(again.len(), 3);
+        assert!(again.iter().all(|id| id.get() < 3));
+    }
+
+    #[test]
     fn threads_never_share_a_frame() {
         let (list, frames) = list(6);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..if cfg!(miri) { 50 } else { 20_000 } {
-                        if let Some(id) = list.take(&frames) {
+                        let taken: Vec<_> = (0..2).filter_map(|_| list.take(&frames)).collect();
+                        for id in &taken {
                             // Panics unless the frame is Free and ours.
-                            frames.get(id).header.word.begin_load();
-                            frames.get(id).header.word.abandon_load();
-                            list.give(id, &frames);
+                            frames.get(*id).header.word.begin_load();
+                            frames.get(*id).header.word.abandon_load();
                         }
+                        list.give_all(&taken, &frames);
                     }
                 });
             }

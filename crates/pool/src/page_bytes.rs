@@ -124,12 +124,12 @@ impl<'a> PageRef<'a> {
         let done = pieces.len() * WORD;
         let shift = (at % WORD * 8) as u32;
         // Relaxed, throughout: see the header, "Ordering".
-        if words.len() <= pieces.len() {
-            self.copy_end(at, pieces);
-        } else if shift == 0 {
+        if shift == 0 && words.len() >= pieces.len() {
             for (piece, word) in pieces.iter_mut().zip(words) {
                 *piece = word.load(Relaxed).to_le_bytes();
             }
+        } else if words.len() <= pieces.len() {
+            self.copy_end(at, pieces);
         } else {
             let mut low = words[0].load(Relaxed) >> shift;
             for (piece, word) in pieces.iter_mut().zip(&words[1..]) {

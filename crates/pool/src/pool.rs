@@ -334,7 +334,7 @@ impl Pool {
     }
 
     pub(crate) fn patience(&self) -> Patience {
-        Patience::new(self.env.now(), self.options.wait)
+        Patience::new(self.options.wait)
     }
 
     pub(crate) fn count_wait(&self, from: Duration) {
