@@ -22,6 +22,7 @@ use crate::error::LabError;
 pub const DISK_MEMORY_MAX: u64 = 2 << 30;
 /// Page numbers from here on are too large for a file.
 const NUMBER_MAX: u64 = 1 << 25;
+const _: () = assert!(NUMBER_MAX <= u32::MAX as u64);
 /// With so many frames any pool works.
 pub const FRAMES_ENOUGH: u32 = 24;
 /// References of a stretch.
@@ -48,9 +49,10 @@ pub enum Reads {
 
 /// See the head of the file.
 pub struct Ground {
+    /// Numbers of pages in the file, in the order of the trace.
     refs: Vec<u32>,
-    /// The number in the file, by the number in `refs`.
-    pages: Vec<u64>,
+    /// Each of them once.
+    pages: Vec<u32>,
     file: Arc<dyn DiskFile>,
     is_blank: bool,
     disk: Option<FileDisk>,
@@ -73,7 +75,7 @@ impl Ground {
         let page_bytes = PageSize::DEFAULT.bytes() as u64;
         let is_blank = pages.len() as u64 * page_bytes > DISK_MEMORY_MAX;
         let ground = Ground {
-            refs: trace.refs().to_vec(),
+            refs: trace.refs().iter().map(|&at| pages[at as usize]).collect(),
             pages,
             file,
             is_blank,
@@ -85,14 +87,18 @@ impl Ground {
 
     fn write_pages(&self) -> Result<(), DiskError> {
         let page_bytes = PageSize::DEFAULT.bytes() as u64;
-        let end = self.pages.iter().max().map_or(0, |last| last + 1);
+        let end = self
+            .pages
+            .iter()
+            .max()
+            .map_or(0, |&last| u64::from(last) + 1);
         self.file.set_len(end * page_bytes)?;
         if self.is_blank {
             return Ok(());
         }
         let mut bytes = vec![7; PageSize::DEFAULT.bytes()];
         bytes[header::TYPE] = PageType::Node as u8;
-        for &page in &self.pages {
+        for page in self.pages.iter().copied().map(u64::from) {
             seal(PageId::new(page), &mut bytes);
             self.file.write_at(&bytes, page * page_bytes)?;
         }
@@ -117,7 +123,7 @@ impl Ground {
     /// What each of several threads uses, in order.
     pub(super) fn shares(&self, threads: usize) -> Vec<Vec<PageId>> {
         let share = |thread| self.refs.iter().skip(thread).step_by(threads);
-        let shares = (0..threads).map(|thread| share(thread).map(|&at| self.page(at)).collect());
+        let shares = (0..threads).map(|thread| share(thread).map(page_of).collect());
         shares.collect()
     }
 
@@ -125,22 +131,18 @@ impl Ground {
     pub(super) fn stretch(&self, number: usize) -> impl Iterator<Item = PageId> {
         let start = number % self.refs.len().div_ceil(STRETCH) * STRETCH;
         let end = (start + STRETCH).min(self.refs.len());
-        self.refs[start..end].iter().map(|&at| self.page(at))
+        self.refs[start..end].iter().map(page_of)
     }
 
     /// The first pages that the trace uses, so many references; and again from its begin, if it is shorter.
     pub(super) fn first(&self, references: usize) -> impl Iterator<Item = PageId> {
         let refs = self.refs.iter().cycle().take(references);
-        refs.map(|&at| self.page(at))
+        refs.map(page_of)
     }
 
     /// Each page once.
     pub(super) fn each(&self) -> impl Iterator<Item = PageId> {
-        self.pages.iter().map(|&page| PageId::new(page))
-    }
-
-    fn page(&self, at: u32) -> PageId {
-        PageId::new(self.pages[at as usize])
+        self.pages.iter().map(page_of)
     }
 
     /// A pool over the file, in which so many pages have room as `setup` says.
@@ -212,16 +214,20 @@ impl Drop for Ground {
     }
 }
 
+fn page_of(number: &u32) -> PageId {
+    PageId::new(u64::from(*number))
+}
+
 /// The numbers of the pages in a file.
-fn numbered(pages: &[u64]) -> Vec<u64> {
+fn numbered(pages: &[u64]) -> Vec<u32> {
     if pages.iter().all(|&page| page < NUMBER_MAX) {
-        return pages.to_vec();
+        return pages.iter().map(|&page| page as u32).collect();
     }
     let mut sorted: Vec<u32> = (0..pages.len() as u32).collect();
     sorted.sort_unstable_by_key(|&at| pages[at as usize]);
     let mut numbers = vec![0; pages.len()];
     for (number, at) in sorted.into_iter().enumerate() {
-        numbers[at as usize] = number as u64;
+        numbers[at as usize] = number as u32;
     }
     numbers
 }
