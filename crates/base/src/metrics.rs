@@ -1,13 +1,13 @@
 //! Counters that do not become the contention they count.
 //!
 //! # Protocol
-//! A [`Counter`] has one cache line per stripe; a thread adds to the stripe of its own number.
-//! Thread numbers are handed out from zero and given back when the thread ends, so up to
-//! [`STRIPES`] threads at a time never share a line.
+//! A [`Counter`] has one cache line per stripe. Thread numbers are handed out from zero and given back when the thread ends.
+//! A thread of one of the first [`STRIPES`] numbers has a stripe to itself, and adds by a load and a store;
+//! the others share as many more, and add by an atomic addition.
 //!
 //! # Invariants
-//! I1. The sum is exact: a stripe is changed by an atomic addition, which stays in the owner's cache
-//! while nobody else counts there.
+//! I1. The sum is exact: a stripe of one owner is stored to by nobody else, and the next owner of a number has it through
+//! a lock that the former one held after its last addition.
 
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -22,7 +22,8 @@ pub const STRIPES: usize = if cfg!(loom) { 1 } else { 16 };
 /// A count that many threads raise and few read.
 #[derive(Debug, Default)]
 pub struct Counter {
-    stripes: [CachePadded<AtomicU64>; STRIPES],
+    own: [CachePadded<AtomicU64>; STRIPES],
+    shared: [CachePadded<AtomicU64>; STRIPES],
 }
 
 impl Counter {
@@ -34,21 +35,33 @@ impl Counter {
     /// Raises the count by `n`.
     #[inline]
     pub fn add(&self, n: u64) {
-        // Relaxed: a count orders nothing.
-        self.stripes[thread_number() % STRIPES].fetch_add(n, Ordering::Relaxed);
+        // Relaxed, here and below: a count orders nothing.
+        match self.own.get(thread_number_if_known()) {
+            Some(own) => own.store(own.load(Ordering::Relaxed) + n, Ordering::Relaxed),
+            None => self.add_first_or_shared(n),
+        }
+    }
+
+    #[cold]
+    fn add_first_or_shared(&self, n: u64) {
+        let number = thread_number();
+        match self.own.get(number) {
+            Some(_) => self.add(n),
+            None => {
+                self.shared[number % STRIPES].fetch_add(n, Ordering::Relaxed);
+            }
+        }
     }
 
     /// The sum of all additions that this thread can know of.
     pub fn get(&self) -> u64 {
-        // Relaxed: a count orders nothing.
-        self.stripes
-            .iter()
-            .map(|stripe| stripe.load(Ordering::Relaxed))
-            .sum()
+        let stripes = self.own.iter().chain(&self.shared);
+        stripes.map(|stripe| stripe.load(Ordering::Relaxed)).sum()
     }
 }
 
-/// A small number that no other living thread has; the numbers of ended threads are used again.
+/// A small number that no other living thread has; the numbers of ended threads are used again. (A thread that is
+/// ending and has given its number back has a larger one, as all such have.)
 #[inline]
 pub fn thread_number() -> usize {
     NUMBER.with(|number| match number.get() {
@@ -65,12 +78,15 @@ pub fn thread_number_if_known() -> usize {
 
 const UNKNOWN: usize = usize::MAX;
 
+/// Greater than the number of any thread, so that no stripe is owned by it.
+const ENDING: usize = 1 << 24;
+
 thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(UNKNOWN) };
     static LEASE: Lease = Lease(take_number());
 }
 
-/// Gives the thread's number back when the thread ends.
+/// Gives the thread's number back when the thread ends. What the thread counts after that, it counts as one of many.
 struct Lease(usize);
 
 impl Drop for Lease {
@@ -79,6 +95,7 @@ impl Drop for Lease {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         numbers.free.insert(self.0);
+        NUMBER.set(ENDING);
     }
 }
 
@@ -95,8 +112,7 @@ static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
 #[cold]
 #[inline(never)]
 fn assign(number: &Cell<usize>) -> usize {
-    // While the thread is ending its lease may be gone; any stripe will do then.
-    let mine = LEASE.try_with(|lease| lease.0).unwrap_or(0);
+    let mine = LEASE.try_with(|lease| lease.0).unwrap_or(ENDING);
     number.set(mine);
     mine
 }
