@@ -1,13 +1,13 @@
-//! The cache: ask, put, take out, make room.
+//! The cache: ask, put, take out.
 //!
 //! # Protocol
-//! A hit is one look into the table, and at most one exchange on the slot's word. Who puts a value in counts its cost first,
+//! A hit is one look into the table, and at most one store to the weight beside the value. Who puts a value in counts its cost first,
 //! makes room, takes a slot, puts the entry into the table, and looks again whether there is room: of several who
 //! put at once, and find nobody to evict as none of them is in the table yet, the last one evicts.
 //!
-//! Whoever takes an entry out of the table (by putting another, by removing it, or because the hand met it without
-//! weight) owns its slot and its cost, and gives both back. So the table alone decides who left, and a slot
-//! that the hand reads while it changes hands misleads nobody: the table refuses to evict what is not in it.
+//! Whoever takes an entry out of the table (by putting another, by removing it, or because a hand met it without
+//! weight: `replacement.rs`) owns its slot and its cost, and gives both back. So the table alone decides who left, and a slot
+//! that a hand reads while it changes hands misleads nobody: the table refuses to evict what is not in it.
 //!
 //! # Invariants
 //! C1. The slot and the cost of an entry are given back once, by whoever took it out of the table.
@@ -23,13 +23,15 @@
 //! and its slot second, since nobody holds a slot: the table's library keeps the value while it is read.
 
 use crate::builder::{CacheBuilder, Weigher};
-use crate::slots::{KeyHash, SlotId, Slots, Visit};
+use crate::ghosts::Ghosts;
+use crate::slots::{KeyHash, Slots, Standing};
 use crate::stats::{CacheStats, Counters};
 use crate::table::{Entry, Resident, Seat, Table, Ticket};
+use crate::weight::WEIGHT_MAX;
 use crossbeam_utils::CachePadded;
 use longshore_base::hand::{ClockHand, HandKind};
 use longshore_base::parking::ParkingLot;
-use longshore_base::sync::atomic::{AtomicU64, Ordering, fence};
+use longshore_base::sync::atomic::{AtomicU64, Ordering};
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -41,13 +43,16 @@ use std::hash::{BuildHasher, Hash, RandomState};
 /// reading it; each thread may keep some dozens of such values back.
 pub struct Cache<K, V, S = RandomState> {
     pub(crate) table: Table<K, V>,
-    slots: Slots,
-    hand: ClockHand,
+    pub(crate) slots: Slots,
+    pub(crate) ghosts: Ghosts,
+    pub(crate) probation_hand: ClockHand,
+    pub(crate) proven_hand: ClockHand,
     /// Where those sleep who wait for a loader, under the hash of the key.
     pub(crate) loaders: ParkingLot,
     /// What the entries cost, and those that are being put in.
-    cost: CachePadded<AtomicU64>,
-    capacity: u64,
+    pub(crate) cost: CachePadded<AtomicU64>,
+    pub(crate) capacity: u64,
+    pub(crate) weight_max: u8,
     weigher: Option<Weigher<K, V>>,
     hasher: S,
     tickets: AtomicU64,
@@ -77,11 +82,14 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
     pub(crate) fn from_builder(builder: CacheBuilder<K, V, S>) -> Cache<K, V, S> {
         Cache {
             table: Table::new(),
-            slots: Slots::new(builder.weight_max),
-            hand: ClockHand::new(HandKind::Batched),
+            slots: Slots::default(),
+            ghosts: Ghosts::default(),
+            probation_hand: ClockHand::new(HandKind::Batched),
+            proven_hand: ClockHand::new(HandKind::Batched),
             loaders: ParkingLot::new(),
             cost: CachePadded::new(AtomicU64::new(0)),
             capacity: builder.capacity,
+            weight_max: builder.weight_max.clamp(1, WEIGHT_MAX),
             weigher: builder.weigher,
             hasher: builder.hasher,
             tickets: AtomicU64::new(0),
@@ -110,7 +118,7 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
     {
         let hash = self.hash(key);
         let seen = self.table.look(hash, key, |entry| match entry {
-            Some(Entry::Resident(resident)) => Some(self.hit(hash, resident, see)),
+            Some(Entry::Resident(resident)) => Some(self.hit(resident, see)),
             _ => None,
         });
         if seen.is_none() {
@@ -120,13 +128,8 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
     }
 
     #[inline]
-    pub(crate) fn hit<R>(
-        &self,
-        hash: KeyHash,
-        resident: &Resident<V>,
-        see: impl FnOnce(&V) -> R,
-    ) -> R {
-        self.slots.touch(resident.seat.slot, hash);
+    pub(crate) fn hit<R>(&self, resident: &Resident<V>, see: impl FnOnce(&V) -> R) -> R {
+        resident.weight.raise(self.weight_max);
         self.counters.hits.add(1);
         see(&resident.value)
     }
@@ -139,15 +142,11 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
             self.remove(&key);
             return Insertion::TooHeavy;
         };
-        let resident = Resident {
-            value,
-            seat: place.seat,
-        };
+        let resident = Resident::new(value, place.seat);
         let outcome = self.table.put(hash, key, resident, |former| match former {
             Some(Entry::Resident(former)) => {
-                self.slots.inherit(place.seat.slot, hash, former.seat.slot);
+                self.succeed(hash, place.seat, former);
                 self.counters.replaced.add(1);
-                self.vacate(former.seat);
                 Insertion::Replaced
             }
             Some(Entry::Loading(_)) => {
@@ -158,6 +157,15 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
         });
         place.keep();
         outcome
+    }
+
+    /// An entry is replaced by the one in a seat, which stands as it did, and has its weight and a hit.
+    fn succeed(&self, hash: KeyHash, seat: Seat, former: &Resident<V>) {
+        let (slot, weight_max) = (seat.slot, self.weight_max);
+        self.table.inherit(hash, slot, &former.weight, weight_max);
+        if self.vacate(former.seat) == Standing::Proven {
+            self.slots.prove(slot, hash);
+        }
     }
 
     /// Takes the value of `key` out.
@@ -185,7 +193,8 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
 
     /// What the cache did and holds.
     pub fn stats(&self) -> CacheStats {
-        self.counters.stats(self.cost())
+        let (probation, proven) = self.slots.counts();
+        self.counters.stats(self.cost(), probation, proven)
     }
 
     /// What all entries may cost together.
@@ -216,55 +225,16 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Cache<K, V, S> {
         // Relaxed: ordered by the fence in `make_room`.
         self.cost.fetch_add(cost, Ordering::Relaxed);
         self.make_room();
-        let slot = self.slots.take(hash);
+        let standing = match self.ghosts.recall(hash, self.slots.len()) {
+            true => Standing::Proven,
+            false => Standing::Probation,
+        };
+        let slot = self.slots.take(hash, standing);
         let seat = Seat { slot, cost };
         Some(Place { cache: self, seat })
     }
 
-    /// Evicts until the cost is within the capacity, or nobody is left.
-    fn make_room(&self) {
-        // SeqCst: store-then-load. Of two who put at once, both too much, each has counted its cost or put its entry
-        // before this, and looks at the other's after it: the one who is last sees both.
-        fence(Ordering::SeqCst);
-        while self.cost() > self.capacity {
-            if !self.sweep() {
-                return;
-            }
-        }
-    }
-
-    /// Sweeps a stretch, and on until somebody has left; false if nobody did.
-    fn sweep(&self) -> bool {
-        let mut steps = 0;
-        let mut evicted = 0;
-        while evicted == 0 && steps < self.slots.steps_max() {
-            // A stretch is swept to its end: what lies at the ends would live longer otherwise.
-            for index in self.hand.advance(self.slots.len()) {
-                steps += 1;
-                evicted += u64::from(self.visit(index));
-            }
-        }
-        self.counters.sweep_steps.add(steps);
-        self.counters.evictions.add(evicted);
-        evicted > 0
-    }
-
-    fn visit(&self, index: u32) -> bool {
-        let Visit::Victim(hash) = self.slots.visit(index) else {
-            return false;
-        };
-        let left = self.table.evict(hash, SlotId::new(index));
-        left.inspect(|seat| self.vacate(*seat)).is_some()
-    }
-
-    /// Gives back what an entry occupied that we took out of the table.
-    fn vacate(&self, seat: Seat) {
-        self.slots.give(seat.slot);
-        // Relaxed: whoever makes room and misses it evicts one more, or looks again.
-        self.cost.fetch_sub(seat.cost, Ordering::Relaxed);
-    }
-
-    fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         // Relaxed: see `make_room`.
         self.cost.load(Ordering::Relaxed)
     }

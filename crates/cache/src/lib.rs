@@ -1,7 +1,8 @@
 //! Values in memory: a concurrent cache that replaces as the buffer pool does.
 //!
 //! A [`Cache`] keeps values by key, of any type, up to a sum of costs. A hit takes no lock, and writes nothing that others
-//! read once an entry is known to be used often; what leaves is chosen by Nb-GCLOCK. It has no threads of its own.
+//! read once an entry is known to be used often; what leaves is chosen by Nb-GCLOCK, behind a probation that keeps scans out. It has no
+//! threads of its own.
 //!
 //! ```
 //! use longshore_cache::{Cache, CacheBuilder, Insertion};
@@ -29,10 +30,13 @@
 
 mod builder;
 mod cache;
+mod ghosts;
 mod load;
+mod replacement;
 mod slots;
 mod stats;
 mod table;
+mod weight;
 mod words;
 
 pub use builder::CacheBuilder;

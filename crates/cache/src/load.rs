@@ -15,7 +15,7 @@
 
 use crate::cache::Cache;
 use crate::slots::KeyHash;
-use crate::table::{Entry, Resident, Ticket};
+use crate::table::{Entry, Ticket};
 use std::hash::{BuildHasher, Hash};
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl<K: Hash + Eq + Clone, V: Clone, S: BuildHasher> Cache<K, V, S> {
 
     fn find(&self, hash: KeyHash, key: &K) -> Found<V> {
         self.table.look(hash, key, |entry| match entry {
-            Some(Entry::Resident(resident)) => Found::Value(self.hit(hash, resident, V::clone)),
+            Some(Entry::Resident(resident)) => Found::Value(self.hit(resident, V::clone)),
             Some(Entry::Loading(ticket)) => Found::Loading(*ticket),
             None => Found::Nothing,
         })
@@ -100,15 +100,13 @@ impl<K: Hash + Eq + Clone, V: Clone, S: BuildHasher> Reservation<'_, K, V, S> {
         let Some(place) = self.cache.make_place(self.hash, cost) else {
             return value;
         };
-        let seat = place.seat;
-        let resident = Resident { value, seat };
-        let table = &self.cache.table;
-        if table.publish(self.hash, self.key.clone(), self.ticket, &resident) {
+        let (table, key) = (&self.cache.table, self.key.clone());
+        if table.publish(self.hash, key, self.ticket, &value, place.seat) {
             place.keep();
         } else {
             self.cache.counters.loads_overtaken.add(1);
         }
-        resident.value
+        value
     }
 }
 

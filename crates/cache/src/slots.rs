@@ -1,53 +1,59 @@
-//! Slots: one word for each entry, which the hand sweeps.
+//! Slots: one word for each entry, which the hands sweep.
 //!
-//! | bits  | field  | meaning                                                         |
-//! |-------|--------|-----------------------------------------------------------------|
-//! | 0..4  | weight | sweeps that the entry survives without a hit                    |
-//! | 4..64 | hash   | of the entry's key; with it the sweep finds the entry           |
+//! | bits  | field  | meaning                                                                  |
+//! |-------|--------|--------------------------------------------------------------------------|
+//! | 0     | taken  | some entry has this slot, or who is about to put one in                  |
+//! | 1     | proven | the entry was hit while it was on probation, or its key is known         |
+//! | 2..64 | hash   | of the entry's key; with it a hand finds the entry                       |
 //!
-//! A word of zero is a vacant slot.
+//! ```text
+//!            take                 prove
+//!   vacant --------> probation ----------> proven
+//!     ^  |               |                   ^ |
+//!     |  +---------------|------- take ------+ |
+//!     +-------- give ----+-----------<---------+
+//! ```
 //!
 //! # Protocol
 //! `take` gives a slot that nobody else has; whoever puts the entry into the table gives it to the entry, and
 //! whoever takes the entry out of the table, and nobody else, brings it back with `give` (C1). There are as many
-//! slots as there were entries at a time, at most.
+//! slots as there were entries at a time, at most. They are given out in the order in which they came back, so that a hand
+//! meets who came in last after all others.
 //!
 //! # Invariants
 //! S1. A slot belongs to one entry, or to one thread, or is in `free`.
-//! S2. The weight is at most its cap, and is not written when at the cap.
-//! S3. A hit changes the weight of a slot only while the hash is that of its key.
+//! S2. While nobody is at work, as many slots are of each standing as are counted to be.
 //!
 //! # Ordering
-//! Relaxed throughout: a word orders nothing but itself. A stale weight costs a sweep more or less, and a
-//! stale hash leads to an entry that is not in this slot, which the table refuses.
+//! Relaxed throughout: a word orders nothing but itself. A stale word leads to an entry that is not in this slot, which
+//! the table refuses; a stale count moves one hand for the other.
 
 use crate::words::Words;
 use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
 use longshore_base::bits::Field;
-use longshore_base::sync::atomic::Ordering::Relaxed;
+// The standard library's also under the model checker: the words, which are explored, say who counts.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-const WEIGHT: Field = Field::new(0, 4);
-const HASH: Field = WEIGHT.then(60);
+const TAKEN: Field = Field::new(0, 1);
+const PROVEN: Field = TAKEN.then(1);
+const HASH: Field = PROVEN.then(62);
 const VACANT: u64 = 0;
 
-/// The greatest cap of the weight.
-pub(crate) const WEIGHT_MAX: u8 = WEIGHT.max() as u8;
+/// Of so many entries, one may be on probation while the hand of the proven moves.
+const PROBATION_SHARE: u64 = 10;
 
-/// The hash of a key, known from its upper 60 bits, and never zero there.
+/// The hash of a key, as far as a word has room for it: the lowest bits are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyHash(u64);
 
 impl KeyHash {
+    #[inline]
     pub(crate) fn new(hash: u64) -> KeyHash {
-        KeyHash::of_word(hash.max(HASH.one()))
+        KeyHash(hash & HASH.mask())
     }
 
-    /// The lowest bits, which a word has no room for, are a copy of others: the table takes the highest
-    /// and the lowest ones for two numbers that should have nothing to do with each other.
-    fn of_word(word: u64) -> KeyHash {
-        KeyHash((word & HASH.mask()) | ((word >> 28) & WEIGHT.mask()))
-    }
-
+    #[inline]
     pub(crate) fn get(self) -> u64 {
         self.0
     }
@@ -63,86 +69,96 @@ impl SlotId {
     }
 }
 
-/// What the hand met.
+/// How an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visit {
-    /// Nobody, or somebody who stays.
-    Passed,
-    /// An entry of no weight, with a key of this hash.
-    Victim(KeyHash),
+pub(crate) enum Standing {
+    Probation,
+    Proven,
 }
 
+impl Standing {
+    fn of(word: u64) -> Standing {
+        match PROVEN.is_set(word) {
+            true => Standing::Proven,
+            false => Standing::Probation,
+        }
+    }
+}
+
+#[derive(Default)]
 pub(crate) struct Slots {
     words: Words,
     free: SegQueue<SlotId>,
-    weight_max: u64,
+    counts: CachePadded<Counts>,
+}
+
+/// Slots of each standing. Never less than there are: raised before, and lowered after.
+#[derive(Default)]
+struct Counts {
+    probation: AtomicU64,
+    proven: AtomicU64,
 }
 
 impl Slots {
-    pub(crate) fn new(weight_max: u8) -> Slots {
-        Slots {
-            words: Words::new(),
-            free: SegQueue::new(),
-            weight_max: u64::from(weight_max.clamp(1, WEIGHT_MAX)),
-        }
-    }
-
-    /// A slot for an entry whose key has this hash, of no weight.
-    pub(crate) fn take(&self, hash: KeyHash) -> SlotId {
-        let word = hash.get() & HASH.mask();
+    /// A slot for an entry whose key has this hash.
+    pub(crate) fn take(&self, hash: KeyHash, standing: Standing) -> SlotId {
+        let proven = u64::from(standing == Standing::Proven);
+        let word = PROVEN.with(hash.get() | TAKEN.mask(), proven);
+        self.count(standing).fetch_add(1, Relaxed);
         match self.free.pop() {
             Some(id) => {
-                self.words.get(id.0).store(word, Relaxed);
+                // An exchange where a store would do: it checks, and the model checker, which does not see
+                // into the queue, knows by it that this comes after `give`.
+                let former = self.words.get(id.0).swap(word, Relaxed);
+                assert_eq!(former, VACANT, "S1");
                 id
             }
             None => SlotId(self.words.push(word)),
         }
     }
 
-    /// Takes a slot back that is the caller's.
-    pub(crate) fn give(&self, id: SlotId) {
-        self.words.get(id.0).store(VACANT, Relaxed);
+    /// Takes a slot back that is the caller's. Says how its entry stood.
+    pub(crate) fn give(&self, id: SlotId) -> Standing {
+        let word = self.words.get(id.0).swap(VACANT, Relaxed);
+        let standing = Standing::of(word);
+        self.count(standing).fetch_sub(1, Relaxed);
         self.free.push(id);
+        standing
     }
 
-    /// Notes a hit.
-    #[inline]
-    pub(crate) fn touch(&self, id: SlotId, hash: KeyHash) {
-        self.raise(id, hash, 1);
-    }
-
-    /// Lets an entry have the weight of the one it replaces, and a hit.
-    pub(crate) fn inherit(&self, id: SlotId, hash: KeyHash, former: SlotId) {
-        let weight = WEIGHT.get(self.words.get(former.0).load(Relaxed));
-        self.raise(id, hash, weight + 1);
-    }
-
-    #[inline]
-    fn raise(&self, id: SlotId, hash: KeyHash, by: u64) {
+    /// Marks the entry of this slot as proven, if it is that of a key of this hash, and on probation.
+    pub(crate) fn prove(&self, id: SlotId, hash: KeyHash) {
+        let found = hash.get() | TAKEN.mask();
         let word = self.words.get(id.0);
-        let found = word.load(Relaxed);
-        let weight = WEIGHT.get(found);
-        if weight < self.weight_max && (found ^ hash.get()) & HASH.mask() == 0 {
-            let raised = WEIGHT.with(found, (weight + by).min(self.weight_max));
-            // Whoever came between us counts for us.
-            let _ = word.compare_exchange(found, raised, Relaxed, Relaxed);
+        self.counts.proven.fetch_add(1, Relaxed);
+        let outcome = word.compare_exchange(found, found | PROVEN.mask(), Relaxed, Relaxed);
+        let counted_twice = match outcome {
+            Ok(_) => Standing::Probation,
+            Err(_) => Standing::Proven,
+        };
+        self.count(counted_twice).fetch_sub(1, Relaxed);
+    }
+
+    /// The hash of the key of the entry in a slot, if there is one that stands so.
+    pub(crate) fn visit(&self, index: u32, standing: Standing) -> Option<KeyHash> {
+        let word = self.words.try_get(index)?.load(Relaxed);
+        let is_there = TAKEN.is_set(word) && Standing::of(word) == standing;
+        is_there.then(|| KeyHash::new(word))
+    }
+
+    /// Among which entries a victim is to be looked for.
+    pub(crate) fn due(&self) -> Standing {
+        let (probation, proven) = self.counts();
+        match proven == 0 || probation > (probation + proven) / PROBATION_SHARE {
+            true => Standing::Probation,
+            false => Standing::Proven,
         }
     }
 
-    /// What the hand does at one slot.
-    pub(crate) fn visit(&self, index: u32) -> Visit {
-        let Some(word) = self.words.try_get(index) else {
-            return Visit::Passed;
-        };
-        let found = word.load(Relaxed);
-        if found == VACANT {
-            return Visit::Passed;
-        }
-        if !WEIGHT.is_set(found) {
-            return Visit::Victim(KeyHash::of_word(found));
-        }
-        let _ = word.compare_exchange(found, found - WEIGHT.one(), Relaxed, Relaxed);
-        Visit::Passed
+    /// Slots taken by entries on probation, and by proven ones.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let Counts { probation, proven } = &*self.counts;
+        (probation.load(Relaxed), proven.load(Relaxed))
     }
 
     /// Slots that there are.
@@ -150,49 +166,67 @@ impl Slots {
         self.words.len()
     }
 
-    /// Steps after which a sweep has met every entry without weight.
-    pub(crate) fn steps_max(&self) -> u64 {
-        u64::from(self.len()) * (self.weight_max + 1)
+    fn count(&self, standing: Standing) -> &AtomicU64 {
+        match standing {
+            Standing::Probation => &self.counts.probation,
+            Standing::Proven => &self.counts.proven,
+        }
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::Standing::{Probation, Proven};
     use super::*;
 
     #[test]
     fn a_slot_is_taken_once() {
-        let slots = Slots::new(3);
+        let slots = Slots::default();
         let hash = KeyHash::new(77 << 8);
-        let (first, second) = (slots.take(hash), slots.take(hash));
+        let (first, second) = (slots.take(hash, Probation), slots.take(hash, Proven));
         assert_ne!(first, second);
-        slots.give(first);
-        assert_eq!(slots.visit(first.0), Visit::Passed);
-        assert_eq!((slots.take(hash), slots.len()), (first, 2));
+        assert_eq!(slots.counts(), (1, 1));
+        assert_eq!((slots.give(first), slots.give(second)), (Probation, Proven));
+        assert_eq!(slots.visit(first.0, Probation), None);
+        assert_eq!((slots.take(hash, Proven), slots.len()), (first, 2));
     }
 
     #[test]
-    fn a_weight_stays_within_its_cap_and_its_slot() {
-        for weight_max in [1, 3, 15, 200] {
-            let slots = Slots::new(weight_max);
-            let (ours, other) = (KeyHash::new(u64::MAX), KeyHash::new(0));
-            let slot = slots.take(ours);
-            (0..20).for_each(|_| slots.touch(slot, other));
-            assert_eq!(slots.visit(slot.0), Visit::Victim(ours));
-            (0..20).for_each(|_| slots.touch(slot, ours));
-            let sweeps = (0..).take_while(|_| slots.visit(slot.0) == Visit::Passed);
-            assert_eq!(sweeps.count(), usize::from(weight_max.min(WEIGHT_MAX)));
-            assert_eq!(slots.visit(slot.0), Visit::Victim(ours));
+    fn a_slot_is_proven_while_it_is_its_keys() {
+        for (hash, other) in [(0, 4), (u64::MAX, 77), (0x9e37_79b9_7f4a_7c15, 0)] {
+            let slots = Slots::default();
+            let (hash, other) = (KeyHash::new(hash), KeyHash::new(other));
+            let slot = slots.take(hash, Probation);
+            slots.prove(slot, other);
+            assert_eq!(slots.visit(slot.0, Probation), Some(hash));
+            assert_eq!(
+                (slots.visit(slot.0, Proven), slots.counts()),
+                (None, (1, 0))
+            );
+            (0..2).for_each(|_| slots.prove(slot, hash));
+            assert_eq!(slots.visit(slot.0, Proven), Some(hash));
+            assert_eq!(
+                (slots.visit(slot.0, Probation), slots.counts()),
+                (None, (0, 1))
+            );
+            slots.give(slot);
+            slots.prove(slot, hash);
+            assert_eq!(slots.counts(), (0, 0));
         }
     }
 
     #[test]
-    fn a_hash_is_known_from_its_word() {
-        for hash in [0, 1, 15, 16, 0x9e37_79b9_7f4a_7c15, u64::MAX] {
-            let slots = Slots::new(3);
-            let hash = KeyHash::new(hash);
-            let slot = slots.take(hash);
-            assert_eq!(slots.visit(slot.0), Visit::Victim(hash));
+    fn a_tenth_is_on_probation() {
+        let slots = Slots::default();
+        let hash = KeyHash::new(8);
+        assert_eq!(slots.due(), Probation);
+        for _ in 0..9 {
+            slots.take(hash, Proven);
         }
+        assert_eq!(slots.due(), Proven);
+        slots.take(hash, Probation);
+        assert_eq!(slots.due(), Proven);
+        slots.take(hash, Probation);
+        assert_eq!(slots.due(), Probation);
     }
 }

@@ -27,10 +27,12 @@ pub struct CacheStats {
     pub loads_overtaken: u64,
     /// Times that a thread slept for another's loader.
     pub load_waits: u64,
-    /// Slots that the hand looked at.
+    /// Slots that the hands looked at.
     pub sweep_steps: u64,
     /// Entries there are.
     pub entries: u64,
+    /// Of these, those that have not shown yet that they will be wanted again.
+    pub probation: u64,
     /// What they cost together.
     pub cost: u64,
 }
@@ -61,22 +63,21 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn stats(&self, cost: u64) -> CacheStats {
-        let (inserts, replaced) = (self.inserts.get(), self.replaced.get());
-        let (evictions, removed) = (self.evictions.get(), self.removed.get());
+    pub(crate) fn stats(&self, cost: u64, probation: u64, proven: u64) -> CacheStats {
         CacheStats {
             hits: self.hits.get(),
             misses: self.misses.get(),
-            inserts,
-            replaced,
-            evictions,
-            removed,
+            inserts: self.inserts.get(),
+            replaced: self.replaced.get(),
+            evictions: self.evictions.get(),
+            removed: self.removed.get(),
             too_heavy: self.too_heavy.get(),
             loads: self.loads.get(),
             loads_overtaken: self.loads_overtaken.get(),
             load_waits: self.load_waits.get(),
             sweep_steps: self.sweep_steps.get(),
-            entries: inserts.saturating_sub(replaced + evictions + removed),
+            entries: probation + proven,
+            probation,
             cost,
         }
     }

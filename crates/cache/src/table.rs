@@ -18,6 +18,7 @@
 //! until nobody can be reading it.
 
 use crate::slots::{KeyHash, SlotId};
+use crate::weight::Weight;
 use papaya::{Compute, Equivalent, HashMap, Operation};
 use std::borrow::Borrow;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -32,11 +33,22 @@ pub(crate) enum Entry<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(pub(crate) u64);
 
-/// A value, and what it occupies.
-#[derive(Clone)]
+/// A value, how often it was hit, and what it occupies.
 pub(crate) struct Resident<V> {
     pub(crate) value: V,
+    pub(crate) weight: Weight,
     pub(crate) seat: Seat,
+}
+
+/// What became of an entry that a hand met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Met {
+    /// It is the caller's now.
+    Evicted(Seat),
+    /// It stays where it is.
+    Survives,
+    /// It had left before.
+    Gone,
 }
 
 /// What an entry occupies.
@@ -127,27 +139,49 @@ impl<K: Hash + Eq, V: Clone> Table<K, V> {
         hash: KeyHash,
         key: K,
         ticket: Ticket,
-        resident: &Resident<V>,
+        value: &V,
+        seat: Seat,
     ) -> bool {
         self.step();
         let map = self.map.pin();
         let outcome = map.compute(Keyed { hash, key }, |entry| match entry {
             Some((_, entry)) if entry.is_loading(ticket) => {
-                Operation::Insert(Entry::Resident(resident.clone()))
+                Operation::Insert(Entry::Resident(Resident::new(value.clone(), seat)))
             }
             _ => Operation::Abort(()),
         });
         matches!(outcome, Compute::Updated { .. })
     }
 
-    /// Takes out the entry in this slot, whose key has this hash; `None` if it left.
-    pub(crate) fn evict(&self, hash: KeyHash, slot: SlotId) -> Option<Seat> {
+    /// Takes out the entry in this slot, whose key has this hash, unless its weight lets it survive.
+    pub(crate) fn evict(
+        &self,
+        hash: KeyHash,
+        slot: SlotId,
+        survives: impl Fn(&Weight) -> bool,
+    ) -> Met {
+        self.step();
+        let mut is_there = false;
+        let map = self.map.pin();
+        let removed = map.remove_if(&OfHash(hash), |_, entry| {
+            let resident = entry.in_slot(slot);
+            is_there = resident.is_some();
+            resident.is_some_and(|resident| !survives(&resident.weight))
+        });
+        match removed {
+            Ok(Some((_, Entry::Resident(resident)))) => Met::Evicted(resident.seat),
+            Err(_) if is_there => Met::Survives,
+            _ => Met::Gone,
+        }
+    }
+
+    /// Gives the entry in this slot, whose key has this hash, the weight of one that it replaced, and a hit.
+    pub(crate) fn inherit(&self, hash: KeyHash, slot: SlotId, former: &Weight, weight_max: u8) {
         self.step();
         let map = self.map.pin();
-        let is_there = |entry: &Entry<V>| entry.seat().is_some_and(|seat| seat.slot == slot);
-        match map.remove_if(&OfHash(hash), |_, entry| is_there(entry)) {
-            Ok(Some((_, entry))) => entry.seat(),
-            _ => None,
+        let entry = map.get(&OfHash(hash));
+        if let Some(resident) = entry.and_then(|entry| entry.in_slot(slot)) {
+            resident.weight.inherit(former, weight_max);
         }
     }
 
@@ -164,10 +198,21 @@ impl<V> Entry<V> {
         matches!(self, Entry::Loading(found) if *found == ticket)
     }
 
-    fn seat(&self) -> Option<Seat> {
+    fn in_slot(&self, slot: SlotId) -> Option<&Resident<V>> {
         match self {
-            Entry::Loading(_) => None,
-            Entry::Resident(resident) => Some(resident.seat),
+            Entry::Resident(resident) if resident.seat.slot == slot => Some(resident),
+            _ => None,
+        }
+    }
+}
+
+impl<V> Resident<V> {
+    /// Without weight.
+    pub(crate) fn new(value: V, seat: Seat) -> Resident<V> {
+        Resident {
+            value,
+            weight: Weight::none(),
+            seat,
         }
     }
 }
@@ -182,7 +227,7 @@ impl<K: Eq> Eq for Keyed<K> {}
 
 impl<K: Eq> PartialEq for Keyed<K> {
     fn eq(&self, other: &Keyed<K>) -> bool {
-        self.hash == other.hash && self.key == other.key
+        self.key == other.key
     }
 }
 
@@ -206,11 +251,11 @@ impl<Q: ?Sized> Hash for Lookup<'_, Q> {
 
 impl<K: Borrow<Q>, Q: Eq + ?Sized> Equivalent<Keyed<K>> for Lookup<'_, Q> {
     fn equivalent(&self, keyed: &Keyed<K>) -> bool {
-        self.hash == keyed.hash && self.key == keyed.key.borrow()
+        self.key == keyed.key.borrow()
     }
 }
 
-/// Any key of this hash: the first there is. Should two share all 60 bits, the second is found, and can be
+/// Any key of this hash: the first there is. Should two share all 62 bits, the second is found, and can be
 /// evicted, after the first has left.
 struct OfHash(KeyHash);
 
@@ -226,7 +271,8 @@ impl<K> Equivalent<Keyed<K>> for OfHash {
     }
 }
 
-/// The hasher of what is hashed already.
+/// The hasher of what is hashed already. The table takes the highest and the lowest bits for two numbers that have nothing to do with
+/// each other; so the bits that are always zero go to the middle.
 #[derive(Default)]
 struct Known(u64);
 
@@ -236,7 +282,7 @@ impl Hasher for Known {
     }
 
     fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+        self.0 = hash.rotate_left(u32::BITS);
     }
 
     fn write(&mut self, _: &[u8]) {

@@ -17,8 +17,8 @@ pub(crate) struct Words {
     len: AtomicU32,
 }
 
-impl Words {
-    pub(crate) fn new() -> Words {
+impl Default for Words {
+    fn default() -> Words {
         let words = Words {
             segments: [const { OnceLock::new() }; SEGMENTS],
             len: AtomicU32::new(0),
@@ -27,7 +27,9 @@ impl Words {
         words.segment(0);
         words
     }
+}
 
+impl Words {
     /// Adds a word.
     ///
     /// # Panics
@@ -35,9 +37,14 @@ impl Words {
     pub(crate) fn push(&self, word: u64) -> u32 {
         // Relaxed: whoever reads the word finds it through its segment.
         let index = self.len.fetch_add(1, Relaxed);
-        let (segment, offset) = place(index);
-        self.segment(segment)[offset].store(word, Relaxed);
+        self.make(index).store(word, Relaxed);
         index
+    }
+
+    /// The word of a number, which need not have been added; zero at first.
+    pub(crate) fn make(&self, index: u32) -> &AtomicU64 {
+        let (segment, offset) = place(index);
+        &self.segment(segment)[offset]
     }
 
     fn segment(&self, segment: usize) -> &[AtomicU64] {
@@ -48,13 +55,11 @@ impl Words {
     }
 
     /// A word that was added.
-    #[inline]
     pub(crate) fn get(&self, index: u32) -> &AtomicU64 {
         self.try_get(index).expect("a word that was added")
     }
 
-    /// A word that was counted; `None` while it is being added.
-    #[inline]
+    /// A word whose segment is there.
     pub(crate) fn try_get(&self, index: u32) -> Option<&AtomicU64> {
         let (segment, offset) = place(index);
         self.segments[segment].get().map(|words| &words[offset])
@@ -67,7 +72,6 @@ impl Words {
 }
 
 /// In which segment a word lies, and where.
-#[inline]
 fn place(index: u32) -> (usize, usize) {
     let from_first = index.checked_add(FIRST).expect("fewer than 2^32 words");
     let segment = from_first.ilog2() - FIRST.ilog2();
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn threads_never_share_a_word_and_words_stay() {
-        let words = Words::new();
+        let words = Words::default();
         let add = || (0..1000).map(|_| words.push(7)).collect::<Vec<u32>>();
         let added: BTreeSet<u32> = std::thread::scope(|scope| {
             let adders: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();

@@ -31,7 +31,8 @@ fn model(capacity: u64, body: impl Fn(Arc<Tested>) + Send + Sync + 'static) {
 fn verify(cache: &Tested) {
     let there = (0..8).filter(|key| cache.get(key).is_some()).count() as u64;
     let stats = cache.stats();
-    assert_eq!((stats.entries, stats.cost), (there, there), "C1");
+    assert_eq!((stats.entries, stats.cost), (there, there), "C1, S2");
+    assert!(stats.probation <= there, "S2");
     assert!(stats.cost <= cache.capacity(), "C2");
 }
 

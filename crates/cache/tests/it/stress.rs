@@ -48,7 +48,10 @@ fn stress(seed: u64, capacity: u64) {
     });
     let stats = cache.stats();
     let there: Vec<Value> = (0..KEYS).filter_map(|key| cache.get(&key)).collect();
-    assert_eq!(there.len() as u64, stats.entries, "C1");
+    assert_eq!(there.len() as u64, stats.entries, "C1, S2");
+    let left = stats.replaced + stats.evictions + stats.removed;
+    assert_eq!(stats.entries, stats.inserts - left, "C1");
+    assert!(stats.probation <= stats.entries, "S2");
     let costs = there.iter().map(|value| cost(*value)).sum::<u64>();
     assert_eq!(costs, stats.cost, "C1");
     assert!(costs <= capacity, "C2");
