@@ -174,9 +174,12 @@ impl Ground {
             }
             bytes = (bytes + lacking * FRAME_BYTES).max(1);
         }
-        Err(LabError::Usage(format!(
-            "{wanted} pages are too few for the pool to work; {FRAMES_ENOUGH} are enough"
-        )))
+        Err(LabError::Usage(match setup.frames < FRAMES_ENOUGH {
+            true => format!(
+                "{wanted} pages are too few for the pool to work; {FRAMES_ENOUGH} are enough"
+            ),
+            false => format!("{wanted} pages are too many for a pool here"),
+        }))
     }
 
     fn try_pool(

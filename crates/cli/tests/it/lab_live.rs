@@ -78,6 +78,7 @@ fn lab_refuses_what_no_pool_can_be() {
     replay(&["--replacement", ","]).failed(2, &["--replacement"]);
     replay(&["--capacity", "0"]).failed(2, &["at least one page"]);
     replay(&["--capacity", "2"]).failed(2, &["2 pages are too few", "24"]);
+    replay(&["--capacity", "4294967295"]).failed(2, &["4294967295 pages are too many"]);
     replay(&["--threads", "0"]).failed(2, &["from 1 to 1024"]);
     replay(&["--seconds", "0"]).failed(2, &["0.001"]);
     replay(&["--dir", "missing"]).failed(4, &["missing"]);

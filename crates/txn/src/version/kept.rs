@@ -398,6 +398,37 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_one_hash_are_told_apart_by_store_and_key() {
+        let world = World::new();
+        world.snapshot(16);
+        let open = world.open_at(32);
+        let rows = [(16, b"one"), (16, b"two"), (17, b"one")].map(|(store, key)| RowRef {
+            hash: 42,
+            store: StoreId::new(store),
+            key,
+        });
+        for (row, value) in rows.iter().zip([[1], [2], [3]]) {
+            let entry = Entry {
+                hash: row.hash,
+                store: row.store,
+                key: row.key,
+                image: Image::Present {
+                    flags: RowFlags::NONE,
+                    value: &value,
+                },
+            };
+            let kept = &world.kept;
+            let one = std::iter::once(entry);
+            assert!(kept.keep(one, Lsn::new(24), Dependency::NONE, &open) > 0);
+        }
+        let mut image = ImageBuffer::default();
+        for (row, value) in rows.into_iter().zip([[1], [2], [3]]) {
+            world.kept.find(row, Lsn::new(16), &mut image).unwrap();
+            assert_eq!(image.row().unwrap().1, value);
+        }
+    }
+
+    #[test]
     fn a_sweep_is_put_off_while_all_is_for_the_oldest() {
         let world = World::new();
         assert!(!world.kept.put_off(&world.open_at(16)));

@@ -134,6 +134,16 @@ mod tests {
     }
 
     #[test]
+    fn a_row_set_again_and_again_takes_one_word() {
+        let mut rows = Rows::default();
+        for n in 1..=1000 {
+            let spot = rows.spot(42, |_| true);
+            rows.set(spot, place(n));
+        }
+        assert_eq!((rows.taken, rows.words.len()), (1, LEAST));
+    }
+
+    #[test]
     fn rows_of_one_name_are_told_apart() {
         let mut rows = Rows::default();
         for n in 1..=100 {

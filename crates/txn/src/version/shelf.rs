@@ -202,6 +202,20 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_that_is_full_to_the_byte_takes_no_more() {
+        let mut shelf = Shelf::default();
+        let value = [7; 64 - HEADER - 8];
+        let keys: Vec<[u8; 8]> = (0..1000).map(u64::to_be_bytes).collect();
+        let version = |n: u64| version_of(3 * n + 1, &keys[n as usize], &value);
+        assert_eq!(CHUNK % version(0).memory(), 0, "chunks become full");
+        let places: Vec<Place> = (0..1000).map(|n| shelf.push(&version(n), None)).collect();
+        for (n, &place) in (0..).zip(&places) {
+            assert!(shelf.is_of(place, version(n).row()), "{n}");
+        }
+        assert_eq!(shelf.chunks.len(), 4);
+    }
+
+    #[test]
     fn versions_come_back_as_they_went_in_whatever_their_size() {
         let mut shelf = Shelf::default();
         let mut places = Vec::new();

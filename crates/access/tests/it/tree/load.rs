@@ -60,6 +60,23 @@ fn load_goes_on_behind_rows_that_are_there() {
 }
 
 #[test]
+fn load_goes_on_whatever_state_the_last_leaf_is_in() {
+    // Fuller than a load leaves it, just split, with a child that its parent does not know yet.
+    for there in 1..=80 {
+        let world = World::new(PageSize::MIN, 100);
+        let tree = world.create(STORE);
+        for k in 0..there {
+            world.put(&tree, &mut world.begin(), &key(k), &[k as u8; 50]);
+        }
+        tree.bulk_load(&world.access, &mut world.begin(), rows(there..200, key))
+            .unwrap();
+        assert_eq!(count(&world, &tree), 200, "behind {there} rows");
+        let expected: Vec<_> = (0..200).map(|k| (key(k), vec![k as u8; 50])).collect();
+        assert_eq!(world.scan(&tree, &[], usize::MAX), expected, "{there}");
+    }
+}
+
+#[test]
 fn load_refuses_rows_out_of_order_and_leaves_a_sound_tree() {
     let world = World::new(PageSize::MIN, 400);
     let tree = world.create(STORE);
@@ -71,13 +88,18 @@ fn load_refuses_rows_out_of_order_and_leaves_a_sound_tree() {
         "{refused}"
     );
     world.verify(&[tree]);
-    let refused = tree
-        .bulk_load(&world.access, &mut cx, rows(3..5, key))
-        .unwrap_err();
-    assert!(
-        matches!(refused, AccessError::NotAscending { row: 0 }),
-        "{refused}"
-    );
+    tree.bulk_load(&world.access, &mut cx, rows(500..600, key))
+        .unwrap();
+    // Below the last leaf, and the last of its rows.
+    for first in [3, 599] {
+        let refused = tree
+            .bulk_load(&world.access, &mut cx, rows(first..first + 2, key))
+            .unwrap_err();
+        assert!(
+            matches!(refused, AccessError::NotAscending { row: 0 }),
+            "{refused}"
+        );
+    }
 }
 
 #[test]
