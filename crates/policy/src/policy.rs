@@ -98,9 +98,23 @@ pub trait Policy: Send {
     /// The page in `frame` was used.
     fn on_hit(&mut self, frame: Frame);
 
-    /// The pages in `frames` were used, one after the other: what `on_hit` does for each, in one call through a table.
-    fn on_hits(&mut self, frames: &[Frame]) {
-        frames.iter().for_each(|&frame| self.on_hit(frame));
+    /// The pages in `frames`, 64 at most, were used, one after the other: what `on_hit` does for each, in one call through a
+    /// table. Says which of them were [settled](Policy::is_settled) right after, the first in the lowest bit.
+    fn on_hits(&mut self, frames: &[Frame]) -> u64 {
+        debug_assert!(frames.len() <= 64, "one bit for each");
+        let mut settled = 0;
+        for (at, &frame) in frames.iter().enumerate() {
+            self.on_hit(frame);
+            settled |= u64::from(self.is_settled(frame)) << at;
+        }
+        settled
+    }
+
+    /// Whether another hit of the page in `frame` would change its place by no more than the pages used since the last
+    /// one, or nothing at all. Then hits that come before many others were used need not be told. Never so where uses are
+    /// counted.
+    fn is_settled(&self, _frame: Frame) -> bool {
+        false
     }
 
     /// `page` is not resident and will be: once a fault, before a frame is chosen. Histories are consulted here, and

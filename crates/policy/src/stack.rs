@@ -279,7 +279,7 @@ impl Stack {
         let block = &mut self.blocks[(slot / SLOTS) as usize];
         block.live &= !(1 << (slot % SLOTS));
         block.count -= 1;
-        if block.count.is_multiple_of(STEP) {
+        if block.count <= THIN && block.count.is_multiple_of(STEP) {
             self.thinned(slot / SLOTS);
         }
     }

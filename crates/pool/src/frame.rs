@@ -10,11 +10,13 @@
 //! # Invariants
 //! F1. `page` changes only while the frame is Loading and owned by one thread.
 //! F2. `rec_lsn` is stored only by the exclusive holder, before it marks the frame dirty.
-//! F3. `next` belongs to the list of free frames, `tracked` to whoever holds the replacement policy's lock.
+//! F3. `next` belongs to the list of free frames, `tracked` and `young_until` to whoever holds the
+//!     replacement policy's lock.
 
 use crate::frame_word::FrameWord;
 use crate::memory::{Memory, prefetch_address};
-use longshore_base::sync::atomic::{AtomicU64, Ordering};
+use crate::replacement::Young;
+use longshore_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use longshore_base::{Lsn, PageId, PageSize};
 use std::fmt;
 use std::io;
@@ -67,6 +69,8 @@ pub(crate) struct Frame {
     pub(crate) next: AtomicU64,
     /// The page that the replacement policy knows to be here (`replacement/keeper.rs`).
     pub(crate) tracked: AtomicU64,
+    /// Until when hits of the page are not told to the replacement policy (`replacement/young.rs`).
+    pub(crate) young_until: AtomicU32,
 }
 
 // One line: the word, the page id and what a miss needs come with a single memory access.
@@ -119,6 +123,8 @@ pub(crate) struct FrameRef<'a> {
 
 /// All frames.
 pub(crate) struct Frames {
+    /// Which pages are so young that the replacement policy is not told of their hits.
+    pub(crate) young: Young,
     /// log2 of the frames in chunk 0.
     first_log2: u32,
     words_per_page: usize,
@@ -158,6 +164,7 @@ impl Frames {
         let first_log2 = first.next_power_of_two().trailing_zeros();
         let words_per_page = page_size.words();
         Ok(Frames {
+            young: Young::default(),
             first_log2,
             words_per_page,
             chunk0: Chunk::new(1 << first_log2, words_per_page)?,

@@ -51,7 +51,7 @@ pub use guard::{ExclusiveGuard, OptimisticGuard, SharedGuard};
 pub use options::{DoubleWrite, HandKind, MissMode, PageTableKind, PoolOptions};
 pub use page_bytes::{PageBuffer, PageMut, PageRef};
 pub use pool::Pool;
-pub use replacement::{Form, Replacement, ReplacementError};
+pub use replacement::{AboutForm, Form, FormParameter, Replacement, ReplacementError};
 pub use reserve::UsingReserve;
 pub use stats::{PoolStats, ReplacementStats};
 pub use trace::{PageTrace, PageUse};

@@ -103,9 +103,8 @@ impl Pool {
         let cleaner = Cleaner::new(&options, budget.batch_pages, double_write)?;
         let frames = Frames::new(budget.frames, options.page_size).map_err(PoolError::memory)?;
         let reserve = Reserve::new(budget.frames);
-        let clock = options.times_replacement.then_some(&env);
-        let live = Live::new(&options.replacement, budget.frames - reserve.size(), clock)
-            .map_err(PoolError::memory)?;
+        let size = budget.frames - reserve.size();
+        let live = Live::new(&options, &frames, size, &env).map_err(PoolError::memory)?;
         let pool = Pool {
             table: PageTable::new(options.table, budget.frames)?,
             frames,

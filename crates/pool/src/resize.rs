@@ -160,7 +160,7 @@ impl Pool {
     fn set_limit(&self, frames: u32) {
         self.free.set_limit(frames);
         if let Some(live) = &self.live {
-            live.set_capacity(frames.saturating_sub(self.reserve.size()));
+            live.set_capacity(&self.frames, frames.saturating_sub(self.reserve.size()));
         }
     }
 
@@ -306,7 +306,10 @@ impl Pool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::frame::Frames;
     use crate::replacement::{Live, Replacement};
+    use longshore_base::{Environment, SystemEnvironment};
+    use std::sync::Arc;
 
     /// All choices of the page table, the page size and the replacement.
     fn all_options() -> impl Iterator<Item = PoolOptions> {
@@ -339,6 +342,8 @@ mod tests {
 
     #[test]
     fn all_parts_stay_within_the_memory_allowed() {
+        let frames = Frames::new(1, PageSize::DEFAULT).unwrap();
+        let env: Arc<dyn Environment> = Arc::new(SystemEnvironment::new());
         for mut options in all_options() {
             for (bytes, pages) in [(1 << 20, 0), (64 << 20, 1 << 20), (256 << 20, 1 << 24)] {
                 options.bytes_max = bytes;
@@ -355,7 +360,7 @@ mod tests {
                     all <= bytes && one_more > bytes,
                     "{whose}: {all} of {bytes}"
                 );
-                let live = Live::new(whose, budget.frames, None).unwrap();
+                let live = Live::new(&options, &frames, budget.frames, &env).unwrap();
                 let (held, allowed) = (
                     live.map_or(0, |live| live.bytes()),
                     whose.bytes_max(budget.frames),

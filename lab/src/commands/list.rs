@@ -3,12 +3,13 @@
 use std::io::Write;
 
 use longshore_policy::{Unit, catalogue};
+use longshore_pool::Form;
 
 use crate::error::LabError;
 use crate::format::Format;
 use crate::workload::WORKLOADS;
 
-/// Prints policies, workloads and formats.
+/// Prints policies, forms, workloads and formats.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -46,6 +47,18 @@ pub fn run(out: &mut impl Write) -> Result<(), LabError> {
         "  {:<12} Belady 1966: the bound, which knows the future",
         "opt"
     )?;
+    writeln!(
+        out,
+        "\nForms in which the pool tells a policy of hits, written form:parameter=value,.../policy"
+    )?;
+    for about in Form::catalogue() {
+        writeln!(out, "  {:<12} {}", about.name, about.meaning)?;
+        for parameter in about.parameters {
+            let (name, default, meaning) = (parameter.name, parameter.default, parameter.meaning);
+            let range = format!("{} to {}", parameter.min, parameter.max);
+            writeln!(out, "  {:<12} {name}={default}  {meaning} ({range})", "")?;
+        }
+    }
     writeln!(out, "\nWorkloads, written alike")?;
     for about in WORKLOADS {
         writeln!(out, "  {:<12} {}", about.name, about.meaning)?;

@@ -61,6 +61,11 @@ impl Policy for Arc {
         self.pages.promote(NodeId::of(frame));
     }
 
+    /// It is in T2, at the end.
+    fn is_settled(&self, _frame: Frame) -> bool {
+        true
+    }
+
     fn on_miss(&mut self, page: PageId) -> Placement {
         let origin = self.pages.origin(page);
         self.pages.learn(page);

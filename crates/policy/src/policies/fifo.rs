@@ -26,6 +26,7 @@ impl Rule for Fifo {
     };
 
     const QUEUE: &'static str = "queue";
+    const SETTLES: bool = true;
 
     fn new(_values: &Values<'_>) -> Fifo {
         Fifo

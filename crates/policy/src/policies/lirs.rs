@@ -205,7 +205,7 @@ impl Lirs {
 }
 
 impl Policy for Lirs {
-    #[inline]
+    #[inline(always)]
     fn on_hit(&mut self, frame: Frame) {
         if std::mem::replace(&mut self.last, frame) == frame {
             return;
@@ -215,6 +215,10 @@ impl Policy for Lirs {
             Raised::FromBottom => self.prune(),
             Raised::Not => self.use_hir(frame),
         }
+    }
+
+    fn is_settled(&self, frame: Frame) -> bool {
+        self.stack.is_marked(NodeId::of(frame))
     }
 
     fn on_miss(&mut self, page: PageId) -> Placement {

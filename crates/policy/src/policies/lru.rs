@@ -27,6 +27,7 @@ impl Rule for Lru {
     };
 
     const QUEUE: &'static str = "queue";
+    const SETTLES: bool = true;
 
     fn new(_values: &Values<'_>) -> Lru {
         Lru

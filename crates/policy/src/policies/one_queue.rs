@@ -30,6 +30,9 @@ pub(crate) trait Rule: Send + 'static {
 
     fn new(values: &Values<'_>) -> Self;
 
+    /// Whether a use does nothing, or puts the page at the back.
+    const SETTLES: bool = false;
+
     /// A page was used.
     fn hit(&mut self, pages: &mut Pages<Self::State>, id: NodeId);
 
@@ -65,6 +68,10 @@ impl<R: Rule> Policy for OneQueue<R> {
     #[inline]
     fn on_hit(&mut self, frame: Frame) {
         self.rule.hit(&mut self.pages, NodeId::of(frame));
+    }
+
+    fn is_settled(&self, _frame: Frame) -> bool {
+        R::SETTLES
     }
 
     fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {

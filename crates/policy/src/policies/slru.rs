@@ -65,6 +65,11 @@ impl Policy for Slru {
         protect(&mut self.queues, NodeId::of(frame), self.protected_max);
     }
 
+    /// It is at the end of the protected segment.
+    fn is_settled(&self, _frame: Frame) -> bool {
+        true
+    }
+
     fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         let frame = self.queues.offer(VICTIMS, take).taken()?;
         self.queues.vacate(frame);

@@ -96,6 +96,11 @@ impl Policy for TwoQueue {
         }
     }
 
+    /// In A1in uses do nothing, in Am they put it at the end.
+    fn is_settled(&self, _frame: Frame) -> bool {
+        true
+    }
+
     /// The placement is the number of a queue.
     fn on_miss(&mut self, page: PageId) -> Placement {
         let is_known = self.queues.forget(page);

@@ -76,6 +76,11 @@ impl Policy for TwoQueueSimple {
         self.queues.move_to(NodeId::of(frame), AM);
     }
 
+    /// It is at the end of Am.
+    fn is_settled(&self, _frame: Frame) -> bool {
+        true
+    }
+
     fn evict(&mut self, _incoming: Incoming, take: Taker<'_>) -> Option<Frame> {
         let frame = self.queues.offer(self.victims(), take).taken()?;
         self.queues.vacate(frame);

@@ -1,7 +1,7 @@
 //! One situation after the other that a pool can bring about.
 
 use longshore_base::PageId;
-use longshore_policy::{Gone, Placement, Take};
+use longshore_policy::{Entry, Gone, Inspector, Placement, Policy, Take};
 
 use crate::all;
 use crate::pool::Pool;
@@ -241,4 +241,74 @@ fn which_frame_a_page_gets_does_not_matter() {
             }
         }
     }
+}
+
+/// Queues but for one page, and where that is.
+struct Without {
+    page: PageId,
+    rest: Vec<(&'static str, Vec<Entry>)>,
+    places: Vec<(&'static str, Entry)>,
+}
+
+impl Without {
+    fn of(policy: &dyn Policy, page: PageId) -> Without {
+        let mut without = Without {
+            page,
+            rest: Vec::new(),
+            places: Vec::new(),
+        };
+        policy.inspect(&mut without);
+        without
+    }
+}
+
+impl Inspector for Without {
+    fn queue(&mut self, name: &'static str, entries: &mut dyn Iterator<Item = Entry>) {
+        let (its, rest): (Vec<Entry>, _) = entries.partition(|entry| entry.page == self.page);
+        self.places
+            .extend(its.into_iter().map(|entry| (name, entry)));
+        self.rest.push((name, rest));
+    }
+
+    fn counter(&mut self, name: &'static str, value: u64) {
+        let entry = Entry {
+            page: PageId::new(value),
+            frame: None,
+            weight: 0,
+            kind: "",
+        };
+        self.places.push((name, entry));
+    }
+}
+
+#[test]
+fn a_settled_page_that_is_used_again_only_moves_within_its_queue() {
+    let mut settled = 0;
+    for spec in all() {
+        let mut pool = Pool::new(&spec, 40);
+        for (nth, page) in mixed(20_000).enumerate() {
+            pool.use_page(page);
+            let (Some(frame), true) = (pool.frame_of(page), nth % 7 == 0) else {
+                continue;
+            };
+            pool.policy.on_hit(frame);
+            // Another page comes between, where there is one that stays as it is too.
+            if let Some(other) = pool.frame_of(page / 2) {
+                pool.policy.on_hit(other);
+                if !pool.policy.is_settled(frame) || !pool.policy.is_settled(other) {
+                    continue;
+                }
+            }
+            if pool.policy.is_settled(frame) {
+                settled += 1;
+                let page = PageId::new(page);
+                let before = Without::of(&*pool.policy, page);
+                pool.policy.on_hit(frame);
+                let after = Without::of(&*pool.policy, page);
+                assert_eq!(after.places, before.places, "{spec}, use {nth}");
+                assert_eq!(after.rest, before.rest, "{spec}, use {nth}");
+            }
+        }
+    }
+    assert!(settled > 10_000, "{settled} uses of settled pages");
 }

@@ -3,8 +3,8 @@
 //! # Protocol
 //! The queue is a ring with one producer, the thread; its consumer is whoever holds the policy's lock. From `batch`
 //! waiting hits on the thread tries the lock at each hit; with `len` of them it waits for it. `visit` tells it when, so
-//! that up to then noting a hit is two stores. Before either it fetches
-//! the policy's nodes of the waiting frames, so that the lock is not held while memory is awaited. A miss takes the lock
+//! that up to then noting a hit is two stores, and a prefetch of the policy's node of the frame: the lock is not held while
+//! memory is awaited. A miss takes the lock
 //! anyway and drains the thread's queue first, so that one thread's references reach the policy in their order.
 //!
 //! *Idle queues.* Each miss also looks at one queue of another thread, in turn, and drains it if nothing was added since
@@ -26,12 +26,12 @@
 
 use super::keeper::Hit;
 use super::part::{Held, Part};
-use super::prefetch_nodes;
 use crate::frame::Frames;
-use crate::memory::Memory;
+use crate::memory::{Memory, prefetch_address};
 use crate::pool::Pool;
 use longshore_base::metrics::{thread_number, thread_number_if_known};
 use longshore_base::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use longshore_policy::Nodes;
 use std::io;
 
 /// The longest queue there can be.
@@ -112,7 +112,7 @@ impl Queues {
         match self.note(hit) {
             Noted::Waiting => {}
             Noted::Enough => self.commit(pool, part),
-            Noted::NoQueue => part.lock().replay(&pool.frames, [hit]),
+            Noted::NoQueue => part.lock().tell(&pool.frames, hit),
         }
     }
 
@@ -125,9 +125,6 @@ impl Queues {
             self.used.fetch_max(number + 1, Ordering::Relaxed);
         }
         let waiting = queue.len();
-        if waiting == self.batch || waiting >= self.len {
-            prefetch_nodes(part, queue.waiting());
-        }
         if waiting >= self.len {
             queue.drain(&mut part.lock(), &pool.frames);
         } else if waiting >= self.batch
@@ -135,19 +132,15 @@ impl Queues {
         {
             queue.drain(&mut held, &pool.frames);
         }
-        queue.come_back(self.batch);
+        queue.come_back(self.batch, part.nodes());
     }
 
     /// Takes the lock for a miss of this thread, and drains its queue and perhaps that of an idle one.
     pub(super) fn lock_for_miss<'a>(&self, pool: &Pool, part: &'a Part) -> Held<'a> {
-        let queue = self.queues.as_slice().get(thread_number());
-        if let Some(queue) = queue {
-            prefetch_nodes(part, queue.waiting());
-        }
         let mut held = part.lock();
-        if let Some(queue) = queue {
+        if let Some(queue) = self.queues.as_slice().get(thread_number()) {
             queue.drain(&mut held, &pool.frames);
-            queue.come_back(self.batch);
+            queue.come_back(self.batch, part.nodes());
         }
         if let Some(queue) = self.next_in_round()
             && queue.is_idle()
@@ -179,6 +172,9 @@ pub(crate) struct Queue {
     visit: AtomicU32,
     /// `tail` at the last look of the round. Guarded by the policy's lock.
     seen: AtomicU32,
+    /// Where the policy's nodes lay when the owner last looked, as in [`Nodes`].
+    nodes_address: AtomicUsize,
+    nodes_stride: AtomicUsize,
     hits: [AtomicU64; LEN_MAX as usize],
 }
 
@@ -193,6 +189,14 @@ impl Queue {
         let next = tail.wrapping_add(1);
         // Release: pairs with Acquire in `drain`.
         self.tail.store(next, Ordering::Release);
+        // Relaxed: any address may be prefetched.
+        let stride = self.nodes_stride.load(Ordering::Relaxed);
+        let offset = (hit.frame().get() as usize).wrapping_mul(stride);
+        prefetch_address(
+            self.nodes_address
+                .load(Ordering::Relaxed)
+                .wrapping_add(offset),
+        );
         // Relaxed: ours.
         match (next.wrapping_sub(self.visit.load(Ordering::Relaxed)) as i32) < 0 {
             true => Noted::Waiting,
@@ -201,18 +205,23 @@ impl Queue {
     }
 
     /// Has the owner look again when `batch` hits wait, or at the next if they do already.
-    fn come_back(&self, batch: u32) {
+    fn come_back(&self, batch: u32, nodes: Nodes) {
         let left = batch.saturating_sub(self.len()).max(1);
         // Relaxed: ours, as `tail` is.
         let visit = self.tail.load(Ordering::Relaxed).wrapping_add(left);
         self.visit.store(visit, Ordering::Relaxed);
+        self.nodes_address.store(nodes.address, Ordering::Relaxed);
+        self.nodes_stride.store(nodes.stride, Ordering::Relaxed);
     }
 
     /// Tells the policy of all that is waiting.
     fn drain(&self, held: &mut Held<'_>, frames: &Frames) {
         // Acquire: pairs with Release in `push`.
         let tail = self.tail.load(Ordering::Acquire);
-        held.replay(frames, self.hits_to(tail));
+        let pieces = self.pieces_to(tail).into_iter();
+        pieces
+            .filter(|piece| !piece.is_empty())
+            .for_each(|piece| held.replay(frames, hits_in(piece)));
         // Release: pairs with Acquire in `push`.
         self.head.store(tail, Ordering::Release);
     }
@@ -234,26 +243,24 @@ impl Queue {
         tail.wrapping_sub(self.head.load(Ordering::Acquire))
     }
 
-    /// What the owner will drain.
-    fn waiting(&self) -> impl Iterator<Item = Hit> {
-        // Relaxed: ours.
-        self.hits_to(self.tail.load(Ordering::Relaxed))
-    }
-
     /// The hits from `head` on, which lie in two pieces where they go round the end.
     #[inline]
-    fn hits_to(&self, tail: u32) -> impl Iterator<Item = Hit> {
+    fn pieces_to(&self, tail: u32) -> [&[AtomicU64]; 2] {
         // Relaxed: guarded by the lock, or a hint to the owner.
         let head = self.head.load(Ordering::Relaxed);
         // More than fit there are only if two threads shared the queue.
         let waiting = tail.wrapping_sub(head).min(LEN_MAX) as usize;
         let (start, all) = (place(tail.wrapping_sub(waiting as u32)), LEN_MAX as usize);
         let end = all.min(start + waiting);
-        let (first, second) = (&self.hits[start..end], &self.hits[..start + waiting - end]);
-        // Relaxed: ordered by `tail`.
-        let hit = |hit: &AtomicU64| Hit::from_raw(hit.load(Ordering::Relaxed));
-        first.iter().chain(second).filter_map(hit)
+        [&self.hits[start..end], &self.hits[..start + waiting - end]]
     }
+}
+
+#[inline(always)]
+fn hits_in(piece: &[AtomicU64]) -> impl Iterator<Item = Hit> {
+    // Relaxed: ordered by `tail`.
+    let hit = |hit: &AtomicU64| Hit::from_raw(hit.load(Ordering::Relaxed));
+    piece.iter().filter_map(hit)
 }
 
 /// The place of the hit with this number.

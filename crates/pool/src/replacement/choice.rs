@@ -34,9 +34,16 @@ pub enum Form {
         batch: u32,
         /// Waiting hits with which it waits for the lock.
         queue: u32,
+        /// A page is young, so that its hits are left out, until the pages used since the last one that was told are so
+        /// many percent of the pool; for policies that lose nothing by it. 0: none is, as in the paper; nor with a batch
+        /// of 1, which leaves out nothing.
+        young: u32,
     },
     /// From shared buffers that lose hits rather than wait.
-    Lossy,
+    Lossy {
+        /// As in BP-Wrapper.
+        young: u32,
+    },
     /// At once, under a lock that is spun for.
     Spin,
     /// At once, under a lock that is slept for.
@@ -48,40 +55,89 @@ pub enum Form {
     },
 }
 
-/// A parameter of a form.
-struct Parameter {
-    name: &'static str,
-    default: u32,
-    min: u32,
-    max: u32,
+/// What a user is told about a form.
+#[derive(Debug)]
+pub struct AboutForm {
+    /// Name before the stroke.
+    pub name: &'static str,
+    /// How the policy hears of hits, in one sentence.
+    pub meaning: &'static str,
+    /// What can be set.
+    pub parameters: &'static [FormParameter],
 }
 
-const BATCH: Parameter = Parameter {
+/// A parameter of a form: a whole number.
+#[derive(Debug)]
+pub struct FormParameter {
+    /// Name in specifications.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub meaning: &'static str,
+    /// Its value unless set.
+    pub default: u32,
+    /// Least value allowed.
+    pub min: u32,
+    /// Greatest value allowed.
+    pub max: u32,
+}
+
+const BATCH: FormParameter = FormParameter {
     name: "batch",
+    meaning: "hits of a thread with which it tries the lock; 1 tells of each at once",
     default: 32,
     min: 1,
     max: LEN_MAX,
 };
-const QUEUE: Parameter = Parameter {
+const QUEUE: FormParameter = FormParameter {
     name: "queue",
+    meaning: "hits of a thread with which it waits for the lock",
     default: LEN_MAX,
     min: 1,
     max: LEN_MAX,
 };
-const PARTS: Parameter = Parameter {
+const YOUNG: FormParameter = FormParameter {
+    name: "young",
+    meaning: "percent of the pool used since, up to which another hit of a page is left out, where the policy loses \
+              nothing by it; 0 tells of all",
+    default: 33,
+    min: 0,
+    max: 100,
+};
+const PARTS: FormParameter = FormParameter {
     name: "parts",
+    meaning: "policies, each with a lock and a part of the pages",
     default: 16,
     min: 1,
     max: 256,
 };
 
 /// The forms by name, each with its parameters.
-const FORMS: [(&str, &[Parameter]); 5] = [
-    ("bp-wrapper", &[BATCH, QUEUE]),
-    ("lossy", &[]),
-    ("spin", &[]),
-    ("mutex", &[]),
-    ("partitioned", &[PARTS]),
+const FORMS: [AboutForm; 5] = [
+    AboutForm {
+        name: "bp-wrapper",
+        meaning: "from a queue for each thread; the default",
+        parameters: &[BATCH, QUEUE, YOUNG],
+    },
+    AboutForm {
+        name: "lossy",
+        meaning: "from shared buffers that lose hits rather than wait",
+        parameters: &[YOUNG],
+    },
+    AboutForm {
+        name: "spin",
+        meaning: "at once, under a lock that is spun for",
+        parameters: &[],
+    },
+    AboutForm {
+        name: "mutex",
+        meaning: "at once, under a lock that is slept for",
+        parameters: &[],
+    },
+    AboutForm {
+        name: "partitioned",
+        meaning: "at once, under the lock of the page's part",
+        parameters: &[PARTS],
+    },
 ];
 
 const NATIVE: &str = "nb-gclock";
@@ -119,10 +175,15 @@ impl Replacement {
 }
 
 impl Form {
+    /// What there is.
+    pub fn catalogue() -> impl Iterator<Item = &'static AboutForm> {
+        FORMS.iter()
+    }
+
     /// Each form, with its parameters as they are unless set.
     pub fn all() -> impl Iterator<Item = Form> {
-        FORMS.iter().map(|(name, _)| {
-            let form = name.parse();
+        Form::catalogue().map(|about| {
+            let form = about.name.parse();
             form.expect("the name of a form is a form")
         })
     }
@@ -130,7 +191,7 @@ impl Form {
     fn parts(self) -> u32 {
         match self {
             Form::Partitioned { parts } => parts,
-            Form::BpWrapper { .. } | Form::Lossy | Form::Spin | Form::Mutex => 1,
+            Form::BpWrapper { .. } | Form::Lossy { .. } | Form::Spin | Form::Mutex => 1,
         }
     }
 
@@ -138,16 +199,29 @@ impl Form {
     fn bytes_max(self) -> usize {
         let hits = match self {
             Form::BpWrapper { .. } => Queues::BYTES_MAX,
-            Form::Lossy => Buffers::BYTES,
+            Form::Lossy { .. } => Buffers::BYTES,
             Form::Spin | Form::Mutex | Form::Partitioned { .. } => 0,
         };
         hits + self.parts() as usize * size_of::<Part>()
     }
 
+    /// The uses of other pages for which a page is young, in percent of the pool.
+    pub(super) fn young_percent(self) -> u32 {
+        match self {
+            Form::BpWrapper { batch: 1, .. } => 0,
+            Form::BpWrapper { young, .. } | Form::Lossy { young } => young,
+            Form::Spin | Form::Mutex | Form::Partitioned { .. } => 0,
+        }
+    }
+
     fn values(self) -> (&'static str, Vec<u32>) {
         match self {
-            Form::BpWrapper { batch, queue } => ("bp-wrapper", vec![batch, queue]),
-            Form::Lossy => ("lossy", vec![]),
+            Form::BpWrapper {
+                batch,
+                queue,
+                young,
+            } => ("bp-wrapper", vec![batch, queue, young]),
+            Form::Lossy { young } => ("lossy", vec![young]),
             Form::Spin => ("spin", vec![]),
             Form::Mutex => ("mutex", vec![]),
             Form::Partitioned { parts } => ("partitioned", vec![parts]),
@@ -185,9 +259,10 @@ impl FromStr for Form {
 
     fn from_str(text: &str) -> Result<Form, ReplacementError> {
         let (name, settings) = settings(text)?;
-        let (name, parameters) = FORMS
-            .into_iter()
-            .find(|(known, _)| *known == name)
+        let AboutForm {
+            name, parameters, ..
+        } = Form::catalogue()
+            .find(|known| known.name == name)
             .ok_or_else(|| ReplacementError::UnknownForm {
                 form: name.to_owned(),
             })?;
@@ -208,12 +283,13 @@ impl FromStr for Form {
             })?;
             values[at] = value;
         }
-        Ok(match name {
+        Ok(match *name {
             "bp-wrapper" => Form::BpWrapper {
                 batch: values[0].min(values[1]),
                 queue: values[1],
+                young: values[2],
             },
-            "lossy" => Form::Lossy,
+            "lossy" => Form::Lossy { young: values[0] },
             "spin" => Form::Spin,
             "mutex" => Form::Mutex,
             _ => Form::Partitioned { parts: values[0] },
@@ -225,8 +301,8 @@ impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, values) = self.values();
         f.write_str(name)?;
-        let parameters = FORMS.iter().find(|(known, _)| *known == name);
-        let parameters = parameters.map_or(&[][..], |(_, parameters)| parameters);
+        let about = Form::catalogue().find(|known| known.name == name);
+        let parameters = about.map_or(&[][..], |about| about.parameters);
         let mut separator = ':';
         for (parameter, value) in parameters.iter().zip(values) {
             if value != parameter.default {
@@ -238,13 +314,14 @@ impl fmt::Display for Form {
     }
 }
 
-fn described(parameters: &[Parameter]) -> String {
+fn described(parameters: &[FormParameter]) -> String {
     let each = parameters.iter().map(|parameter| {
-        let Parameter {
+        let FormParameter {
             name,
             default,
             min,
             max,
+            ..
         } = parameter;
         format!("{name} (a whole number from {min} to {max}; {default})")
     });
@@ -273,7 +350,7 @@ pub enum ReplacementError {
     /// No form has this name.
     #[error(
         "unknown form '{form}' of replacement; there are: {}; what stands behind it is a policy: {}",
-        names(FORMS.iter().map(|(name, _)| *name)),
+        names(Form::catalogue().map(|about| about.name)),
         names(catalogue().map(|about| about.name))
     )]
     UnknownForm {

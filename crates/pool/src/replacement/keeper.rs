@@ -94,14 +94,29 @@ impl Keeper {
                 Verdict::Stale => replayed.stale += 1,
             }
             if len == BATCH {
-                self.policy.on_hits(&batch);
+                frames
+                    .young
+                    .told(frames, &batch, self.policy.on_hits(&batch));
                 len = 0;
             }
         });
         if len > 0 {
-            self.policy.on_hits(&batch[..len]);
+            let batch = &batch[..len];
+            frames.young.told(frames, batch, self.policy.on_hits(batch));
         }
         replayed
+    }
+
+    /// Tells the policy of one hit.
+    pub(super) fn tell(&mut self, frames: &Frames, hit: Hit) -> Replayed {
+        let verdict = judge(frames, hit);
+        if matches!(verdict, Verdict::Counts) {
+            self.policy.on_hit(hit.frame().get());
+        }
+        Replayed {
+            drained: 1,
+            stale: u64::from(matches!(verdict, Verdict::Stale)),
+        }
     }
 
     /// The fault of `page`: once, before a frame is chosen.
@@ -137,6 +152,7 @@ impl Keeper {
             "R2: {id:?} was not taken from the policy"
         );
         self.policy.on_insert(id.get(), page, at);
+        frames.young.came_in(header);
         let mark = match arrival {
             Arrival::Wanted => 0,
             Arrival::Ahead => AHEAD.mask(),

@@ -83,7 +83,7 @@ impl Buffers {
         match part.try_lock() {
             Some(mut held) => {
                 self.drain(pool, &mut held);
-                held.replay(&pool.frames, [hit]);
+                held.tell(&pool.frames, hit);
             }
             None => self.drop_hit(),
         }

@@ -12,7 +12,8 @@
 //! | `partitioned` | is told at once to the policy of the page's part | for each hit: one of several |
 //!
 //! # Protocol
-//! *Hit*: the frame is held or read as ever, then (frame, page) is noted. Reads in passing are not noted.
+//! *Hit*: the frame is held or read as ever, then (frame, page) is noted, unless the page is
+//! young (`young.rs`). Reads in passing are not noted.
 //!
 //! *Miss* (`fault.rs`): the page is reserved and read as ever, without the lock. Then one critical section: the hits
 //! that wait are replayed, `on_miss`, `evict`, `on_insert`. The policy's choice is claimed by the frame word's own
@@ -49,14 +50,16 @@ mod fault;
 mod keeper;
 mod lossy;
 mod part;
+mod young;
 
-pub use choice::{Form, Replacement, ReplacementError};
+pub use choice::{AboutForm, Form, FormParameter, Replacement, ReplacementError};
 
 #[cfg(not(loom))]
 pub(crate) use bp_wrapper::Queue;
+pub(crate) use young::Young;
 
-use crate::frame::{FrameId, FrameRef};
-use crate::memory::prefetch_address;
+use crate::frame::{FrameId, FrameRef, Frames};
+use crate::options::PoolOptions;
 use crate::pool::Pool;
 use crate::stats::ReplacementStats;
 use crate::trace::PageUse;
@@ -73,6 +76,8 @@ pub(crate) struct Live {
     /// Of BP-Wrapper; in other forms nobody has one.
     queues: Queues,
     hits: HitPath,
+    /// The share of the pool that is used while a page is young, in percent.
+    young: u32,
     /// One, unless pages are divided by a hash of their numbers.
     parts: Box<[Part]>,
 }
@@ -86,36 +91,45 @@ enum HitPath {
 }
 
 impl Live {
-    /// What `replacement` says, for a pool of `frames` frames; `None` for Nb-GCLOCK. With a `clock` its locks are timed.
+    /// What the options say, for a pool of `size` frames; `None` for Nb-GCLOCK.
     ///
     /// # Errors
     /// There is no memory.
     pub(crate) fn new(
-        replacement: &Replacement,
-        frames: u32,
-        clock: Option<&Arc<dyn Environment>>,
+        options: &PoolOptions,
+        frames: &Frames,
+        size: u32,
+        env: &Arc<dyn Environment>,
     ) -> io::Result<Option<Box<Live>>> {
-        let Replacement::Policy { form, policy } = replacement else {
+        let Replacement::Policy { form, policy } = &options.replacement else {
             return Ok(None);
         };
+        let clock = options.times_replacement.then_some(env);
         let (hits, lock, parts) = match *form {
             Form::BpWrapper { .. } => (HitPath::Queues, LockKind::Mutex, 1),
-            Form::Lossy => (HitPath::Buffers(Buffers::new()), LockKind::Mutex, 1),
+            Form::Lossy { .. } => (HitPath::Buffers(Buffers::new()), LockKind::Mutex, 1),
             Form::Spin => (HitPath::AtOnce, LockKind::Spin, 1),
             Form::Mutex => (HitPath::AtOnce, LockKind::Mutex, 1),
             Form::Partitioned { parts } => (HitPath::AtOnce, LockKind::Mutex, parts),
         };
         let queues = match *form {
-            Form::BpWrapper { batch, queue } => Queues::new(batch, queue),
+            Form::BpWrapper { batch, queue, .. } => Queues::new(batch, queue),
             _ => Queues::none(),
         };
-        let share = frames.div_ceil(parts).max(1);
+        let share = size.div_ceil(parts).max(1);
         let part = |_| Part::new(lock, policy, share, clock.cloned());
-        Ok(Some(Box::new(Live {
+        let live = Live {
             queues: queues?,
             hits,
+            // Whoever traces uses is told of all.
+            young: match options.trace {
+                None => form.young_percent(),
+                Some(_) => 0,
+            },
             parts: (0..parts).map(part).collect(),
-        })))
+        };
+        frames.young.set_share(live.young, size);
+        Ok(Some(Box::new(live)))
     }
 
     /// The part that answers for `page`.
@@ -133,8 +147,8 @@ impl Live {
 
     /// Notes a hit.
     #[inline(always)]
-    fn hit(&self, pool: &Pool, frame: FrameId, page: PageId) {
-        let hit = Hit::new(frame, page);
+    fn hit(&self, pool: &Pool, id: FrameId, page: PageId) {
+        let hit = Hit::new(id, page);
         match self.queues.note(hit) {
             Noted::Waiting => {}
             noted => self.hit_beyond(pool, page, hit, noted),
@@ -159,7 +173,7 @@ impl Live {
     /// Tells the policy of a hit at once.
     #[inline(never)]
     fn tell(&self, pool: &Pool, page: PageId, hit: Hit) {
-        self.part_of(page).lock().replay(&pool.frames, [hit]);
+        self.part_of(page).lock().tell(&pool.frames, hit);
     }
 
     /// Locks the part of a page that is missed, and replays the hits that came before.
@@ -176,12 +190,14 @@ impl Live {
         }
     }
 
-    /// The pool has so many frames now.
-    pub(crate) fn set_capacity(&self, frames: u32) {
-        let share = frames.div_ceil(self.parts.len() as u32).max(1);
-        self.parts
-            .iter()
-            .for_each(|part| part.lock().set_capacity(share));
+    /// The pool has `size` frames now.
+    pub(crate) fn set_capacity(&self, frames: &Frames, size: u32) {
+        let share = size.div_ceil(self.parts.len() as u32).max(1);
+        for part in &self.parts {
+            let mut held = part.lock();
+            held.set_capacity(share);
+            frames.young.set_share(self.young, size);
+        }
     }
 
     /// What the locks and queues have seen so far.
@@ -210,7 +226,7 @@ impl Pool {
     /// Notes that a page was found in a frame, and used.
     #[inline(always)]
     pub(crate) fn note_hit(&self, frame: FrameRef<'_>, page: PageId, what: PageUse) {
-        if self.has_listener {
+        if self.has_listener && !self.frames.young.is(frame.header) {
             self.tell_hit(frame.id, page, what);
         }
     }
@@ -243,15 +259,5 @@ impl Pool {
         if let Some(live) = &self.live {
             live.part_of(page).lock().remove(&self.frames, id);
         }
-    }
-}
-
-/// Fetches what the policy keeps of the frames of these hits, before its lock is taken. By address only: nothing is read.
-fn prefetch_nodes(part: &Part, hits: impl Iterator<Item = Hit>) {
-    let nodes = part.nodes();
-    if nodes.address != 0 {
-        hits.for_each(|hit| {
-            prefetch_address(nodes.address + hit.frame().get() as usize * nodes.stride);
-        });
     }
 }

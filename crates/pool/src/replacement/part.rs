@@ -2,7 +2,7 @@
 //!
 //! A *contention* is a request for the lock that cannot be granted without blocking, as in BP-Wrapper's paper.
 
-use super::keeper::{Arrival, Hit, Keeper};
+use super::keeper::{Arrival, Hit, Keeper, Replayed};
 use crate::frame::{FrameId, Frames};
 use crate::stats::ReplacementStats;
 use longshore_base::metrics::Counter;
@@ -183,6 +183,16 @@ impl<'a> Held<'a> {
     /// Tells the policy of hits.
     pub(super) fn replay(&mut self, frames: &Frames, hits: impl IntoIterator<Item = Hit>) {
         let replayed = self.keeper.replay(frames, hits);
+        self.count(replayed);
+    }
+
+    /// Tells the policy of one hit.
+    pub(super) fn tell(&mut self, frames: &Frames, hit: Hit) {
+        let replayed = self.keeper.tell(frames, hit);
+        self.count(replayed);
+    }
+
+    fn count(&self, replayed: Replayed) {
         raise(&self.part.counts.drained, replayed.drained);
         raise(&self.part.counts.stale, replayed.stale);
     }
