@@ -60,7 +60,7 @@ fn a_policy_under_a_lock_hits_as_simulated() {
     let trace = trace(NBG);
     let ground = Ground::new(&trace, Place::Memory).unwrap();
     for policy in ["lru", "2q:in=20%,out=30%", "gclock", "lirs"] {
-        for form in ["spin", "bp-wrapper"] {
+        for form in ["spin", "bp-wrapper:young=0"] {
             let measured = once(&ground, &setup(&format!("{form}/{policy}"), 4096), 1);
             assert_eq!(
                 measured.stats.misses,
