@@ -10,15 +10,15 @@ use std::time::Duration;
 /// The paper's streams, cut short.
 const NBG: &str = "nbg:requests=200000";
 
-fn trace(text: &str) -> Trace {
+pub fn trace(text: &str) -> Trace {
     Input::of(text).load(&lab::Progress::hidden()).unwrap()
 }
 
-fn setup(replacement: &str, frames: u32) -> Setup {
+pub fn setup(replacement: &str, frames: u32) -> Setup {
     Setup::new(replacement.parse().unwrap(), frames)
 }
 
-fn once(ground: &Ground, setup: &Setup, threads: usize) -> Measured {
+pub fn once(ground: &Ground, setup: &Setup, threads: usize) -> Measured {
     let pool = ground.pool(setup).unwrap();
     live::run(&pool, ground, threads, Length::Once).unwrap()
 }

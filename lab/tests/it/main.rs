@@ -5,4 +5,5 @@ mod formats;
 mod live;
 mod record;
 mod reference;
+mod traces;
 mod workloads;

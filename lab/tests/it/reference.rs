@@ -13,7 +13,8 @@ use lab::published::{self, Comparison};
 /// Longer ones: minutes in a debug build.
 const LARGE: [&str; 6] = ["P2", "P3", "P6", "P12", "orm-busy", "w106"];
 
-fn folder() -> Option<PathBuf> {
+/// Where the traces lie, if they do; else says so.
+pub fn folder() -> Option<PathBuf> {
     let folder = published::folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     if folder.is_none() {
         // Not by `eprintln`, which nobody sees of a test that passes.
