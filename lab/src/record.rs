@@ -2,17 +2,19 @@
 //!
 //! # Protocol
 //! A [`Recorder`] owns the file. What [`Recorder::trace`] returns is told by the database's pool of the size of its pages,
-//! with which the trace begins, and of each use of a page. A thread gathers its uses in a buffer of its own and writes them, a buffer at a time, under the file's lock;
+//! with which the trace begins, and of each use of a page. Only then is the file emptied: a command that is
+//! refused for its own settings leaves it as it was. A thread gathers its uses in a buffer of its own and writes them, a buffer at a time, under the file's lock;
 //! [`Recorder::finish`] writes what is left, of ended threads too.
 //!
 //! # Invariants
 //! A1. Each use is in the file once, and those of a thread are in their order. Between threads the order is right to
 //!     within a buffer of [`GATHERED`] uses of each.
 //! A2. A file that cannot be written disturbs nobody who uses the database: recording stops, and `finish` says why.
+//! A3. A file is as it was before, until a pool is there whose pages are used.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,7 +33,9 @@ const PAGE_SIZE_UNKNOWN: u32 = 0;
 /// A trace that is being written to a file.
 #[derive(Debug)]
 pub struct Recorder {
-    path: String,
+    path: PathBuf,
+    /// Whether the file was made for this trace.
+    is_new: bool,
     shared: Arc<Shared>,
 }
 
@@ -45,16 +49,20 @@ pub struct Recorded {
 }
 
 impl Recorder {
-    /// Begins a trace in a new file, or in place of the one that is there.
+    /// Makes ready for a trace in a new file, or in place of the one that is there, which stays until the trace begins.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: &Path) -> Result<Recorder, LabError> {
+        let is_new = !path.exists();
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).open(path);
         let name = path.display().to_string();
-        let file = File::create(path).map_err(LabError::file("create", &name))?;
+        let file = file.map_err(LabError::file("create", &name))?;
         Ok(Recorder {
-            path: name,
-            shared: Arc::new(Shared::new(Box::new(BufWriter::new(file)))),
+            path: path.to_owned(),
+            is_new,
+            shared: Arc::new(Shared::new(file)),
         })
     }
 
@@ -73,28 +81,34 @@ impl Recorder {
             shared.write(&mut lock(gathered));
         }
         let mut output = lock(&shared.output);
-        output.begin(PAGE_SIZE_UNKNOWN);
+        let failed = || LabError::file("write", &self.path.display().to_string());
         let finished = match std::mem::replace(&mut *output, Output::Ended) {
             Output::Open(writer, accesses) => writer.finish().map(|_| accesses),
             Output::Failed(error) => Err(error),
-            Output::Empty(_) | Output::Ended => unreachable!("`finish` takes the recorder"),
+            Output::Untouched(_) => self.withdraw().map(|()| 0),
+            Output::Ended => unreachable!("`finish` takes the recorder"),
         };
         Ok(Recorded {
-            accesses: finished.map_err(LabError::file("write", &self.path))?,
+            accesses: finished.map_err(failed())?,
             // Relaxed: those who write it have been joined, or are recorded no more.
             threads: shared.thread_count.load(Ordering::Relaxed),
         })
     }
+
+    /// Leaves no file where there was none (A3).
+    fn withdraw(&self) -> io::Result<()> {
+        match self.is_new {
+            true => fs::remove_file(&self.path),
+            false => Ok(()),
+        }
+    }
 }
 
-/// The file.
-type Out = Box<dyn Write + Send>;
-
 enum Output {
-    /// The size of the pages is not known yet.
-    Empty(Out),
+    /// No pool is there yet, and the file is as it was (A3).
+    Untouched(File),
     /// With so many uses in it.
-    Open(Writer<Out>, u64),
+    Open(Writer<BufWriter<File>>, u64),
     Failed(io::Error),
     Ended,
 }
@@ -103,13 +117,22 @@ impl Output {
     /// Begins the trace, unless it has begun.
     fn begin(&mut self, page_bytes: u32) {
         *self = match std::mem::replace(self, Output::Ended) {
-            Output::Empty(out) => match Writer::new(out, page_bytes) {
+            Output::Untouched(file) => match open(file, page_bytes) {
                 Ok(writer) => Output::Open(writer, 0),
                 Err(error) => Output::Failed(error),
             },
             begun => begun,
         };
     }
+}
+
+/// Begins a trace in place of what the file has.
+fn open(file: File, page_bytes: u32) -> io::Result<Writer<BufWriter<File>>> {
+    // A device or a pipe has no length.
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    Writer::new(BufWriter::new(file), page_bytes)
 }
 
 struct Shared {
@@ -126,9 +149,9 @@ struct Gathered {
 }
 
 impl Shared {
-    fn new(out: Out) -> Shared {
+    fn new(file: File) -> Shared {
         Shared {
-            output: Mutex::new(Output::Empty(out)),
+            output: Mutex::new(Output::Untouched(file)),
             threads: ThreadLocal::new(),
             thread_count: AtomicU32::new(0),
         }

@@ -14,6 +14,7 @@ use crate::curve::estimate;
 use crate::curve::sample::{Estimate, SAMPLES, Samples, rate_for};
 use crate::error::LabError;
 use crate::input::Input;
+use crate::live;
 use crate::progress::Progress;
 use crate::report::{Form, Output, count, rounded, short, table};
 use crate::simulate;
@@ -28,7 +29,7 @@ const REQUESTS_FULL: u64 = 200_000_000;
 #[command(after_help = "\
 Nb-GCLOCK, which the pool has of its own, is `gclock:cap=3` to the simulator; as it takes no lock on a hit, another policy is
 advised only if it is ahead by half a point and by twice the error. The size is the smallest that loses less than a point
-against all of the memory. Long traces are sampled; --exact runs all of them.
+against all of the memory; --pool-bytes is never below what the pool needs to work at all. Long traces are sampled; --exact runs all of them.
 
 Examples:
   longshore lab advise OLTP.lis.gz --memory 64M
@@ -131,14 +132,17 @@ fn study<'a>(
     for at in advice.peers.iter_mut().chain([&mut advice.policy]) {
         *at += usize::from(*at >= AT_OPT);
     }
-    Ok(Studied {
+    let mut studied = Studied {
         settings,
         trace,
         sizes,
         findings,
         advice,
+        pool_bytes_min: 0,
         rate: (!in_full).then_some(rate),
-    })
+    };
+    studied.pool_bytes_min = live::bytes_min(studied.replacement(), settings.page_size)?;
+    Ok(studied)
 }
 
 fn run_all(
@@ -188,6 +192,8 @@ struct Studied<'a> {
     sizes: Vec<u32>,
     findings: Vec<Finding>,
     advice: Advice,
+    /// The least with which a pool of the advised policy can be made.
+    pool_bytes_min: u64,
     /// Part of the pages in a sample; `None`: the whole trace was run.
     rate: Option<f64>,
 }
@@ -199,6 +205,11 @@ impl Studied<'_> {
 
     fn bytes(&self, at: usize) -> u64 {
         u64::from(self.sizes[at]) * self.settings.page_size
+    }
+
+    /// Memory for the advised size, and for a pool to be made at all.
+    fn pool_bytes(&self) -> u64 {
+        self.bytes(self.advice.size).max(self.pool_bytes_min)
     }
 
     /// As `--replacement` wants it.
@@ -238,8 +249,11 @@ impl Studied<'_> {
             out,
             "  --replacement {} --pool-bytes {}",
             self.replacement(),
-            self.bytes(size)
+            self.pool_bytes()
         )?;
+        if self.pool_bytes() > self.bytes(size) {
+            writeln!(out, "{}", self.why_more())?;
+        }
         writeln!(
             out,
             "\nWhy this policy: hits in 100 requests with {} pages",
@@ -369,6 +383,14 @@ impl Studied<'_> {
         format!("{knee} {why}{more}")
     }
 
+    fn why_more(&self) -> String {
+        format!(
+            "The pool needs {} to work at all, more than {} pages take.",
+            in_words(self.pool_bytes_min),
+            count(self.sizes[self.advice.size].into())
+        )
+    }
+
     fn how_sure(&self) -> String {
         let how = match self.rate {
             None => "the whole trace was run".to_string(),
@@ -416,7 +438,8 @@ impl Studied<'_> {
             "replacement": self.replacement(),
             "policy": self.chosen().policy,
             "size": self.sizes[size],
-            "pool_bytes": self.bytes(size),
+            "pool_bytes": self.pool_bytes(),
+            "pool_bytes_min": self.pool_bytes_min,
             "hit_percent": told(self.chosen().at(size)),
             "knee": self.sizes[knee],
             "size_max": self.sizes[top],

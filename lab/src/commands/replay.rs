@@ -22,10 +22,10 @@ pub(crate) const THREADS_MAX: usize = 1024;
 /// What `replay` is told.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-Threads take the references of the trace in turn: the first thread the first, the second the second, and round again.
-Without --seconds each goes once through its share, and the pool is empty at first: the hit ratio is then that which
-`longshore lab trace` simulates, but for what threads change in the order. With --seconds they take stretches of 64,
-round and round, in a pool that was filled before. The data file is in memory, or in the folder of --dir, read through the system's cache.
+Each thread takes the next 64 references of the trace, and comes back for another 64: a thread that waits holds no more back.
+Without --seconds they go once through the trace, and the pool is empty at first: the hit ratio is then that which
+`longshore lab trace` simulates, but for what threads change in the order. With --seconds they go round and round, in a
+pool that was filled before. The data file is in memory, or in the folder of --dir, read through the system's cache.
 
 Examples:
   longshore lab replay OLTP.lis.gz --replacement nb-gclock,lirs,spin/lru --capacity 1000,5000 --threads 1,8

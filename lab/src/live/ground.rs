@@ -120,16 +120,14 @@ impl Ground {
         self.is_blank
     }
 
-    /// What each of several threads uses, in order.
-    pub(super) fn shares(&self, threads: usize) -> Vec<Vec<PageId>> {
-        let share = |thread| self.refs.iter().skip(thread).step_by(threads);
-        let shares = (0..threads).map(|thread| share(thread).map(page_of).collect());
-        shares.collect()
+    /// Stretches that the trace has.
+    pub(super) fn stretches(&self) -> usize {
+        self.refs.len().div_ceil(STRETCH)
     }
 
     /// The stretch of the trace with this number; they come round again.
     pub(super) fn stretch(&self, number: usize) -> impl Iterator<Item = PageId> {
-        let start = number % self.refs.len().div_ceil(STRETCH) * STRETCH;
+        let start = number % self.stretches() * STRETCH;
         let end = (start + STRETCH).min(self.refs.len());
         self.refs[start..end].iter().map(page_of)
     }
@@ -214,6 +212,32 @@ impl Drop for Ground {
             // Nothing can be done about it, and nothing is lost.
             let _ = disk.remove(FILE);
         }
+    }
+}
+
+/// The least memory with which a pool can be made whose replacement and size of a page are these; 0 for a size that no page
+/// of a pool has.
+///
+/// # Errors
+/// There is no such replacement.
+pub fn bytes_min(replacement: &str, page_bytes: u64) -> Result<u64, LabError> {
+    let replacement = replacement.parse()?;
+    let Some(page_size) = usize::try_from(page_bytes).ok().and_then(PageSize::new) else {
+        return Ok(0);
+    };
+    // Ask with too little, and be told.
+    let options = PoolOptions {
+        page_size,
+        replacement,
+        double_write: DoubleWrite::Off,
+        ..PoolOptions::with_bytes(0)
+    };
+    let file = MemoryDisk::new().open(FILE, OpenMode::Create)?;
+    let environment = Arc::new(SystemEnvironment::new());
+    match Pool::new(options, file, None, Arc::new(NoLog), environment) {
+        Err(PoolError::TooSmall { minimum, .. }) => Ok(minimum as u64),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(0),
     }
 }
 
@@ -308,13 +332,14 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_the_references_in_turn() {
-        let trace: Trace = [5, 6, 7, 5, 8].into_iter().collect();
+    fn stretches_are_the_trace_and_come_round_again() {
+        let trace: Trace = (0..150).collect();
         let ground = Ground::new(&trace, Place::Memory).unwrap();
-        let pages = |pages: &[u64]| pages.iter().map(|&page| PageId::new(page)).collect();
-        let shares: [Vec<PageId>; 2] = [pages(&[5, 7, 8]), pages(&[6, 5])];
-        assert_eq!(ground.shares(2), shares);
         assert!(!ground.is_blank());
+        assert_eq!(ground.stretches(), 3);
+        let pages: Vec<_> = (0..4).flat_map(|number| ground.stretch(number)).collect();
+        let expected: Vec<_> = (0..150).chain(0..64).map(PageId::new).collect();
+        assert_eq!(pages, expected);
     }
 
     #[test]

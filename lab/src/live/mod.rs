@@ -2,18 +2,18 @@
 //!
 //! # Protocol
 //! A [`Ground`] is a trace and a data file that has its pages; [`Ground::pool`] makes a pool of so many frames over it.
-//! [`run`] lets threads use the pages, each its share of the trace once, or stretches of it for some time, and tells what
-//! came of it: throughput, misses, waits, processor time.
+//! [`run`] lets threads use the pages, stretch by stretch, once through the trace or for some time, and tells what came
+//! of it: throughput, misses, waits, processor time.
 //!
-//! Once through, reference number `n` is that of thread `n` modulo the threads. NBG and its kin draw for 64 threads in turn, so 64
-//! threads have each what is its own, and fewer have several of them in turn: the workload is the same whatever the
-//! number of threads.
+//! Stretches come in the order of the trace, and whoever is free takes the next: the workload is the same whatever the
+//! number of threads, and so is the order, but for what is under way. NBG and its kin are 64 streams merged draw by draw;
+//! a stretch has one draw of each.
 
 mod ground;
 mod processor;
 mod run;
 
-pub use ground::{DISK_MEMORY_MAX, FRAMES_ENOUGH, Ground, Place, Reads};
+pub use ground::{DISK_MEMORY_MAX, FRAMES_ENOUGH, Ground, Place, Reads, bytes_min};
 pub use run::{Length, Measured, run};
 
 use longshore_pool::{HandKind, MissMode, Replacement};

@@ -1,13 +1,16 @@
 //! Threads that use pages.
 //!
 //! # Protocol
-//! Nothing is counted before all threads stand ready. With [`Length::Once`] each goes through its share, and the time is
-//! that of the slowest. With [`Length::For`] the pool is filled first, with a part of the trace, or with all pages if
-//! they fit; then each thread takes the next stretch of the trace, again and again until told to stop, and what they do
-//! between two looks of the main thread counts: before the first they have run for a tenth of the time.
+//! Nothing is counted before all threads stand ready. Then each thread takes the next stretch of the trace, and comes
+//! back for another. With [`Length::Once`] until there is none left, and the time is that from the first start to the last end. With
+//! [`Length::For`] the pool is filled first, with a part of the trace, or with all pages if they fit; stretches come round
+//! again until the threads are told to stop, and what they do between two looks of the main thread counts: before the
+//! first they have run for a tenth of the time.
 //!
 //! Stretches and not shares, since the system lets a thread run for some milliseconds where there are fewer cores than
-//! threads: it would go round in its own small share, and hit as if it were alone.
+//! threads. With a share of its own it would go round in that alone, or go on while others stand far behind: pages that
+//! the trace uses together would be used apart, and hits be lost, or won, by the order and not by the pool. So a thread
+//! that loses its core holds back a part of one stretch, and nothing else.
 //!
 //! # Ordering
 //! Counts and the flag are Relaxed: they tell how far a thread has come, and carry nothing.
@@ -112,7 +115,6 @@ pub fn run(
     if matches!(length, Length::For(_)) {
         fill(pool, ground)?;
     }
-    let shares = ground.shares(threads);
     let course = Course {
         pool,
         ground,
@@ -122,15 +124,12 @@ pub fn run(
         ready: Barrier::new(threads + 1),
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = shares
+        let workers: Vec<_> = course
+            .lanes
             .iter()
-            .zip(&course.lanes)
-            .map(|(share, lane)| {
+            .map(|lane| {
                 let course = &course;
-                scope.spawn(move || match length {
-                    Length::Once => course.go_once(share, lane).map(Some),
-                    Length::For(_) => course.go_round(lane).map(|()| None),
-                })
+                scope.spawn(move || course.go(lane, length))
             })
             .collect();
         course.ready.wait();
@@ -140,13 +139,13 @@ pub fn run(
         };
         let mut tours = Vec::new();
         for worker in workers {
-            tours.extend(worker.join().expect("no thread panics")?);
+            tours.push(worker.join().expect("no thread panics")?);
         }
         Ok(measured.unwrap_or_else(|| course.sum_up(&tours)))
     })
 }
 
-/// One thread's way through its share.
+/// One thread's way.
 struct Tour {
     start: Instant,
     end: Instant,
@@ -236,27 +235,26 @@ impl Course<'_> {
         end.since(&start)
     }
 
-    /// Takes stretch after stretch until told to stop.
-    fn go_round(&self, lane: &Lane) -> Result<(), PoolError> {
+    /// Takes stretch after stretch, until there is none left or it is told to stop.
+    fn go(&self, lane: &Lane, length: Length) -> Result<Tour, PoolError> {
+        let stretches = match length {
+            Length::Once => self.ground.stretches(),
+            Length::For(_) => usize::MAX,
+        };
         self.ready.wait();
+        let start = Instant::now();
         let mut done = 0;
         while !self.stop.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= stretches {
+                break;
+            }
             for page in self.ground.stretch(number) {
                 touch(self.pool, page)?;
                 done += 1;
             }
             lane.0.store(done, Ordering::Relaxed);
         }
-        Ok(())
-    }
-
-    /// Goes through its share.
-    fn go_once(&self, share: &[PageId], lane: &Lane) -> Result<Tour, PoolError> {
-        self.ready.wait();
-        let start = Instant::now();
-        share.iter().try_for_each(|&page| touch(self.pool, page))?;
-        lane.0.store(share.len() as u64, Ordering::Relaxed);
         Ok(Tour {
             start,
             end: Instant::now(),
@@ -264,7 +262,7 @@ impl Course<'_> {
         })
     }
 
-    /// What all have done that went through their shares.
+    /// What all have done that went once through the trace.
     fn sum_up(&self, tours: &[Tour]) -> Measured {
         let start = tours.iter().map(|tour| tour.start).min();
         let end = tours.iter().map(|tour| tour.end).max();

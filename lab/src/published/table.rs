@@ -82,10 +82,8 @@ pub static MATCHES: &[Match] = &[
     points("CLOCK-Pro", "clock-pro", 0.5),
 
     points("CAR", "car", 0.3),
-    points("CART", "cart", 1.0),
     points("MQ", "mq:lifetime=75", 1.0),
     points("SLRU", "slru", 1.0),
-    points("TinyLFU", "tinylfu", 1.0),
     exact("CLOCK-Pro+", "clock-pro+"),
     // In libCacheSim the window rounds away in small caches.
     points("W-TinyLFU", "w-tinylfu", 1.0).by("caffeine"),

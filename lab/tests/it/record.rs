@@ -83,6 +83,25 @@ fn the_trace_begins_with_the_size_of_the_pages() {
 }
 
 #[test]
+fn nothing_used_is_nothing_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (former, new) = (folder.path().join("former"), folder.path().join("new"));
+    std::fs::write(&former, "mine").unwrap();
+    for path in [&former, &new] {
+        let recorder = Recorder::create(path).unwrap();
+        assert_eq!(recorder.finish().unwrap().accesses, 0);
+    }
+    assert_eq!(std::fs::read_to_string(&former).unwrap(), "mine");
+    assert!(!new.exists());
+    // Something shorter than what was there takes its place.
+    std::fs::write(&former, [1; 10_000]).unwrap();
+    let recorder = Recorder::create(&former).unwrap();
+    recorder.trace().used(PageId::new(7), PageUse::Read);
+    assert_eq!(recorder.finish().unwrap().accesses, 1);
+    assert_eq!(accesses(&former).len(), 1);
+}
+
+#[test]
 fn a_full_disk_ends_the_recording_and_not_the_work() {
     let full = Path::new("/dev/full");
     if !full.exists() {

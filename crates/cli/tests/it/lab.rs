@@ -308,6 +308,32 @@ fn lab_advise_names_policy_and_size_and_the_reason() {
         told["pool_bytes"].as_u64(),
         told["size"].as_u64().map(|pages| pages * 8192)
     );
+    // Three pages are no pool: what is advised can be opened.
+    let few = ["lab", "advise", "loop:pages=3,requests=900", "--memory"];
+    let few = [&few[..], &["24K", "--policies", "lru"]].concat();
+    let text = place.run(&few).succeeded();
+    assert!(text.contains("to work at all, more than"), "{text}");
+    let told = place.run(&[&few[..], &["--json"]].concat()).succeeded();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let least = told["pool_bytes"].as_u64().unwrap();
+    assert!(least > 24 << 10, "{told}");
+    place.file("z.csv", "id\n1\n");
+    let load = |bytes: u64| {
+        let bytes = bytes.to_string();
+        let args = [
+            "load",
+            "db",
+            "z",
+            "z.csv",
+            "--key",
+            "id",
+            "--replacement",
+            "nb-gclock",
+        ];
+        place.run(&[&args[..], &["--pool-bytes", &bytes]].concat())
+    };
+    load(least - 1).failed(2, &[&least.to_string()]);
+    load(least).succeeded();
     let calm = [
         "lab",
         "advise",
@@ -388,12 +414,15 @@ fn lab_record_refuses_what_cannot_be_recorded() {
     record(&["log", "db"]).failed(2, &["`log`"]);
     record(&["scam", "db"]).failed(2, &["scam"]);
     record(&[]).failed(2, &["COMMAND"]);
-    let kept = std::fs::read_to_string(place.path("t.pages")).unwrap();
-    assert_eq!(kept, "mine", "nothing was begun");
     let run = ["bench", "insert", "--seconds", "0.01", "--threads"];
     record(&[&run[..], &["1,2"]].concat()).failed(2, &["--threads", "one number"]);
     record(&[&run[..], &["1", "--rounds", "2"]].concat()).failed(2, &["--rounds"]);
     record(&["bench", "pool"]).failed(2, &["pool has no database"]);
+    record(&["scan", "no-db", "zones"]).failed(4, &["no-db"]);
+    record(&["scan", "db", "zones", "--pool-bytes", "1"]).failed(2, &["189440"]);
+    record(&["scan", "db", "zones", "--replacement", "lruu"]).failed(2, &["lruu"]);
+    let kept = std::fs::read_to_string(place.path("t.pages")).unwrap();
+    assert_eq!(kept, "mine", "nothing was begun");
     record(&["get", "db", "zones", "Nowhere"]).failed(1, &["Nowhere"]);
     let trace = ["lab", "record", "no/t.pages", "tables", "db"];
     place.run(&trace).failed(4, &["no/t.pages"]);

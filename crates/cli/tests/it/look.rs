@@ -92,6 +92,33 @@ fn figures_for_people_and_scripts() {
 }
 
 #[test]
+fn stat_tells_the_replacement_that_was_chosen() {
+    let place = Place::with_zones();
+    for (chosen, told) in [
+        ("lirs", "bp-wrapper/lirs"),
+        ("bp-wrapper:batch=16/2q", "bp-wrapper:batch=16/2q"),
+    ] {
+        let with = ["--replacement", chosen];
+        let run = |args: &[&str]| place.run(&[args, &with].concat()).succeeded();
+        run(&[
+            "put",
+            "db",
+            "moons",
+            "name=Luna",
+            "of=Earth",
+            "--key",
+            "name",
+        ]);
+        assert!(run(&["get", "db", "moons", "Luna"]).contains("Earth"));
+        let figures = object(&run(&["stat", "db", "--json"]));
+        assert_eq!(figures["replacement"], told, "{figures}");
+        assert_eq!(run(&["verify", "db"]).lines().last(), Some("db is sound"));
+    }
+    let figures = object(&place.run(&["stat", "db", "--json"]).succeeded());
+    assert_eq!(figures["replacement"], "nb-gclock", "{figures}");
+}
+
+#[test]
 fn a_sound_database_is_verified() {
     let place = Place::with_zones();
     let said = place.run(&["verify", "db"]).succeeded();

@@ -101,3 +101,39 @@ fn numbers_of_transactions_and_stores_are_never_used_again() {
     assert!(db.create_table("second").unwrap().id() > store);
     assert!(db.begin().unwrap().id() > txn);
 }
+
+#[test]
+fn any_replacement_serves_a_database_that_is_larger_than_its_pool() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let key = |n: u32| format!("key {n:05}");
+    let value = |n: u32| format!("{n}").repeat(40);
+    // Each opens what the one before it left, under another name of the same row of forms.
+    let chosen = ["lirs", "bp-wrapper:batch=16/2q", "spin/arc", "nb-gclock"];
+    let stored = [
+        "bp-wrapper/lirs",
+        "bp-wrapper:batch=16/2q",
+        "spin/arc",
+        "nb-gclock",
+    ];
+    for (round, (chosen, stored)) in (0..).zip(chosen.into_iter().zip(stored)) {
+        let options = || Options::new().pool_bytes(1 << 20).replacement(chosen);
+        let db = options().open_or_create(&path).unwrap();
+        assert_eq!(db.stats().replacement, stored);
+        let table = db.table_or_create("t").unwrap();
+        for n in (0..20_000u32).filter(|n| n % 4 == round) {
+            db.update(|tx| tx.put(&table, key(n), value(n + round)))
+                .unwrap();
+        }
+        db.close().unwrap();
+        let db = options().open(&path).unwrap();
+        let table = db.table("t").unwrap();
+        for n in (0..20_000u32).filter(|n| n % 4 <= round) {
+            let there = get(&db, &table, &key(n));
+            assert_eq!(there, Some(value(n + n % 4)), "{chosen}: {n}");
+        }
+        assert_sound(&db);
+        assert!(db.stats().pool.evictions > 100, "{chosen}");
+        db.close().unwrap();
+    }
+}
