@@ -78,6 +78,27 @@ fn refuses_what_is_unsorted_too_long_or_not_empty_and_leaves_nothing() {
 }
 
 #[test]
+fn pages_of_a_failed_load_serve_the_next_one() {
+    // A tree that nobody gave up is in the catalog until the next opening, and nobody else's fault: only space tells.
+    let db = in_memory();
+    let table = db.create_table("t").unwrap();
+    let mut after_first = 0;
+    for round in 0..6 {
+        let rows = (0..20_000u32).map(|n| Ok((n.to_be_bytes(), [7; 100])));
+        let failing = rows.chain([Err(Error::other("the last line is no row"))]);
+        db.bulk_load(&table, failing).unwrap_err();
+        while !db.maintain().unwrap().is_idle() {}
+        db.checkpoint().unwrap();
+        assert_sound(&db);
+        let bytes = db.stats().data_bytes;
+        match round {
+            0 => after_first = bytes,
+            _ => assert!(bytes <= 2 * after_first, "{round}: {bytes}, {after_first}"),
+        }
+    }
+}
+
+#[test]
 fn empty_input_is_fine() {
     let db = in_memory();
     let table = db.create_table("t").unwrap();
