@@ -87,13 +87,13 @@ impl Young {
     /// So many pages were used.
     fn pass(&self, uses: u32) {
         // Relaxed: see `set_share`.
-        let (left, len) = (
-            self.left.load(Ordering::Relaxed),
-            self.len.load(Ordering::Relaxed),
-        );
-        if len == 0 || uses < left {
-            self.left
-                .store(left.saturating_sub(uses), Ordering::Relaxed);
+        let len = self.len.load(Ordering::Relaxed);
+        if len == 0 {
+            return;
+        }
+        let left = self.left.load(Ordering::Relaxed);
+        if uses < left {
+            self.left.store(left - uses, Ordering::Relaxed);
             return;
         }
         self.left.store(len, Ordering::Relaxed);
