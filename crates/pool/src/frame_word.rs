@@ -137,7 +137,7 @@ impl Word {
 
     /// Whether the page may be read without a latch, and is not on its way out.
     #[inline]
-    pub(crate) fn is_settled(self) -> bool {
+    pub(crate) fn is_quiet(self) -> bool {
         self.0 & (STATE.mask() | EXCLUSIVE.mask()) == State::Resident as u64 * STATE.one()
     }
 

@@ -191,7 +191,7 @@ impl Pool {
         };
         let frame = self.frames.get_and_prefetch(id);
         let word = frame.header.word.load();
-        let is_there = word.is_settled() && frame.header.page() == page;
+        let is_there = word.is_quiet() && frame.header.page() == page;
         let is_heavy = word.weight() >= self.cap_of(reason);
         let is_hit = is_there && is_heavy && self.poison.get().is_none();
         if is_hit && reason == Use::Counts {

@@ -4,8 +4,8 @@
 //! The queue is a ring with one producer, the thread; its consumer is whoever holds the policy's lock. From `batch`
 //! waiting hits on the thread tries the lock at each hit; with `len` of them it waits for it. `visit` tells it when, so
 //! that up to then noting a hit is two stores, and a prefetch of the policy's node of the frame: the lock is not held while
-//! memory is awaited. A miss takes the lock
-//! anyway and drains the thread's queue first, so that one thread's references reach the policy in their order.
+//! memory is awaited. A miss takes the lock anyway and drains the thread's queue first, so that one thread's references reach
+//! the policy in their order. Hits of young pages never come here (`young.rs`).
 //!
 //! *Idle queues.* Each miss also looks at one queue of another thread, in turn, and drains it if nothing was added since
 //! the last look. So the hits of a thread that sleeps or has ended are told within two rounds of misses over the queues

@@ -83,7 +83,6 @@ impl Keeper {
     ) -> Replayed {
         let (mut batch, mut len) = ([0; BATCH], 0);
         let mut replayed = Replayed::default();
-        // By `for_each`, which keeps the state of a chain of iterators in registers.
         hits.into_iter().for_each(|hit| {
             replayed.drained += 1;
             // A place too many is written where the hit does not count, which is cheaper than to look first.
